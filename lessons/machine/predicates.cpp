@@ -77,6 +77,7 @@ Events host_waits_in(const tracer::Trace& trace,
 }
 
 const tracer::Event* event_with_id(const tracer::Trace& trace, int64_t id) {
+  if (id == tracer::kNone) return nullptr;
   for (const tracer::Event& event : trace.events) {
     if (event.id == id) return &event;
   }

@@ -126,6 +126,13 @@ void Workspace::write_exercise(const Lesson& lesson) const {
   if (const auto trace = lesson_file(lesson.slug, "trace.json.gz")) {
     write(folder(lesson) / "trace.json.gz", *trace);  // already compressed
   }
+  for (int i = 1;; ++i) {  // lesson 16 has ten recordings
+    const std::string name = fmt::format("cases/{:02}.json.gz", i);
+    const auto trace = lesson_file(lesson.slug, name);
+    if (!trace) return;
+    make_folder(folder(lesson) / "cases");
+    write(folder(lesson) / name, *trace);
+  }
 }
 
 /// Returns the text of the exercise, with `./lockstep` and `workspace/` replaced by the

@@ -42,8 +42,8 @@ class Workspace {
   std::filesystem::path built() const { return root_ / ".lockstep"; }
   bool started(const Lesson& lesson) const;
 
-  /// Writes the skeleton, the lesson's recorded trace, and files for editors. Throws if
-  /// the learner's file already exists.
+  /// Writes the skeleton, the lesson's recorded traces, and files for editors. Throws
+  /// if the learner's file already exists.
   void start(const Lesson& lesson) const;
 
   /// Renames the learner's file and writes the skeleton in its place; returns the old

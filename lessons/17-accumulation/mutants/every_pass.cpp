@@ -1,0 +1,17 @@
+// rejected by: one_message
+// because: all but the last pass can be silent
+//
+// The misconception: averaging more often does no harm. The weights are right.
+
+// [solution-step]
+  int64_t rows = 0;
+  for (const MicroBatch& part : parts) rows += part.labels.size(0);
+  optimizer.zero_grad();
+  for (size_t i = 0; i < parts.size(); ++i) {
+    const Tensor mean = ops::cross_entropy(model(parts[i].images), parts[i].labels);
+    const auto share = static_cast<double>(parts[i].labels.size(0)) / rows;
+    ops::scale(mean, share).backward();
+  }
+  optimizer.step();
+  return;
+// [/solution-step]
