@@ -1,6 +1,9 @@
 // `lockstep emulate`: replays a recorded program on devices with dedicated hardware.
 #include "tracer/emulate/emulate.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -19,6 +22,7 @@
 #include "tracer/emulate/construct/construct.h"
 #include "tracer/emulate/knees.h"
 #include "tracer/emulate/sweep.h"
+#include "tracer/emulate/symmetric/symmetric_ddp.h"
 #include "tracer/kineto/kineto.h"
 
 namespace lockstep::cli {
@@ -29,7 +33,7 @@ struct EmulateCommand {
   bool list_hardware = false;
   std::vector<std::string> further;
   bool json = false, optimise_buckets = false;
-  int64_t bucket_cap_mb = 25;
+  int64_t bucket_cap_mb = 25, first_bucket_mb = 1;
   tracer::EmulateOptions options;
   tracer::ConstructedProgram program;
   std::vector<std::string> sweeps;
@@ -45,6 +49,7 @@ constexpr const char* kPipelineFlags[] = {"--split", "--pipeline-schedule",
 tracer::ConstructedProgram constructed_program(const EmulateCommand& c) {
   tracer::ConstructedProgram program = c.program;
   program.bucket_cap = c.bucket_cap_mb << 20;
+  program.first_bucket = c.first_bucket_mb << 20;
   program.mode = c.mode;
   if (c.mode != kModelParallel) {
     refuse_pipeline_flags(c.pipeline, c.mode);
@@ -96,6 +101,33 @@ void require_other_devices(const EmulateCommand& c, const std::string& option) {
                    "say; fix: use --mode dp or ddp, or change --split");
 }
 
+/// Prints the points of a sweep, and what they say.
+void print_sweep(const EmulateCommand& c, const std::vector<tracer::SweepAxis>& axes) {
+  const tracer::Trace recorded = tracer::open_trace(c.file);
+  const auto points = tracer::sweep(recorded, axes, constructed_program(c), c.options);
+  const std::string heading = tracer::string_arg(recorded.lockstep, tracer::top::arch) +
+                              ", " + c.mode + ", emulated";
+  if (c.json) {
+    std::printf("%s\n", tracer::sweep_json(axes, points).dump(1).c_str());
+    return write_sweep(axes, points, c.sweep_files, heading, true);
+  }
+  const auto [repeated, without] = in_words(c.mode);
+  std::printf(
+      "assumed: %s; each %s\n"
+      "speed-up: against the recorded step on one device, without %s\n\n%s",
+      tracer::assumptions(c.options).c_str(), repeated.c_str(), without.c_str(),
+      tracer::sweep_text(axes, points).c_str());
+  if (!std::ranges::all_of(points, &tracer::SweepPoint::exact)) {
+    std::printf(
+        "\nOf more than %d devices, copies to the host do not wait for messages of "
+        "all-reduce at their port.\n",
+        tracer::kMostDevices);
+  }
+  const std::string knees = tracer::knees_text(tracer::speed_up_curves(axes, points));
+  if (!knees.empty()) std::printf("\n%s", knees.c_str());
+  write_sweep(axes, points, c.sweep_files, heading, false);
+}
+
 /// --sweep: prints a table of speed-ups.
 int run_sweep(const EmulateCommand& c) {
   std::vector<tracer::SweepAxis> axes;
@@ -111,24 +143,22 @@ int run_sweep(const EmulateCommand& c) {
   }
   require_plottable(axes, c.sweep_files);
   if (!c.sweep_files.csv.empty()) run::require_other_file(c.file, c.sweep_files.csv);
-  const tracer::Trace recorded = tracer::open_trace(c.file);
-  const auto points = tracer::sweep(recorded, axes, constructed_program(c), c.options);
-  const std::string heading = tracer::string_arg(recorded.lockstep, tracer::top::arch) +
-                              ", " + c.mode + ", emulated";
-  if (c.json) {
-    std::printf("%s\n", tracer::sweep_json(axes, points).dump(1).c_str());
-    write_sweep(axes, points, c.sweep_files, heading, true);
-    return 0;
-  }
-  const auto [repeated, without] = in_words(c.mode);
-  std::printf(
-      "assumed: %s; each %s\n"
-      "speed-up: against the recorded step on one device, without %s\n\n%s",
-      tracer::assumptions(c.options).c_str(), repeated.c_str(), without.c_str(),
-      tracer::sweep_text(axes, points).c_str());
-  const std::string knees = tracer::knees_text(tracer::speed_up_curves(axes, points));
-  if (!knees.empty()) std::printf("\n%s", knees.c_str());
-  write_sweep(axes, points, c.sweep_files, heading, false);
+  print_sweep(c, axes);
+  return 0;
+}
+
+/// More ranks than have an event for each message: prints the time of a step.
+int run_many(const EmulateCommand& c) {
+  const std::string many = fmt::format("--devices {}", c.program.devices);
+  const auto fits = [&](bool fits, const char* fix) {
+    if (!fits) throw UsageError(fmt::format("{}: {}", many, fix));
+  };
+  const std::string most =
+      fmt::format("a trace of more than {} devices is not made", tracer::kMostDevices);
+  fits(c.mode == "ddp", "only the ranks of DDP can be so many; fix: pass --mode ddp");
+  fits(c.out.empty(), (most + "; fix: leave out --out").c_str());
+  fits(c.against.empty(), (most + "; fix: leave out --against").c_str());
+  print_sweep(c, {{"devices", {static_cast<double>(c.program.devices)}}});
   return 0;
 }
 
@@ -210,6 +240,7 @@ int run(EmulateCommand c) {
   if (!c.sweeps.empty()) return run_sweep(c);
   if (c.optimise_buckets) return run_best_buckets(c);
   if (!c.batch_for.empty()) return run_batch_for(c);
+  if (!c.mode.empty() && c.program.devices > tracer::kMostDevices) return run_many(c);
   if (!c.out.empty()) run::require_other_file(c.file, c.out);
   const tracer::Trace measured = tracer::open_trace(c.file);
   const tracer::Trace emulated = tracer::emulate(program_of(c, measured), c.options);
@@ -243,7 +274,7 @@ void add_emulate(CLI::App& app, Action& action) {
     return command->add_option(name, value, help)->needs(mode);
   };
   constructs("--devices", c->program.devices, "constructed: number of devices")
-      ->check(Numbers(1, tracer::kMostDevices))
+      ->check(Numbers(1, tracer::kMostRanks))
       ->capture_default_str();
   constructs(
       "-b,--batch-size", c->program.batch,
@@ -259,6 +290,14 @@ void add_emulate(CLI::App& app, Action& action) {
   command->get_option("--split")->description(
       "model-parallel: the layers that begin a stage, such as layer2,layer3 or "
       "features.10,classifier");
+  constructs("--first-bucket-mb", c->first_bucket_mb,
+             "constructed: size of DDP's first bucket in MiB")
+      ->check(Numbers(1, 1 << 20))
+      ->capture_default_str();
+  constructs("--all-reduce", c->program.all_reduce,
+             "constructed: how DDP sums buckets: ring or tree (default: as the "
+             "hardware's library chooses, else ring)")
+      ->check(CLI::IsMember({"ring", "tree"}));
   auto* sweep = constructs(
       "--sweep", c->sweeps,
       "constructed: a table over the values of an option, such as devices=1..64 "
@@ -313,6 +352,10 @@ void add_emulate(CLI::App& app, Action& action) {
   command
       ->add_option("--compute-scale", c->options.compute_scale,
                    "kernels are this many times as fast as recorded")
+      ->capture_default_str();
+  command
+      ->add_option("--host-scale", c->options.host_scale,
+                   "the host is this many times as fast as recorded")
       ->capture_default_str();
   command->callback([c, command, &action] {
     for (const char* flag : kPipelineFlags) {

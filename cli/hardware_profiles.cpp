@@ -55,6 +55,14 @@ tracer::Hardware open_hardware(const std::string& name_or_file) {
                   name_or_file, names));
 }
 
+std::vector<tracer::Hardware> all_hardware() {
+  std::vector<tracer::Hardware> all;
+  each_profile([&](std::string_view name, std::string_view text) {
+    all.push_back(tracer::parse_hardware(text, std::string(name)));
+  });
+  return all;
+}
+
 std::string list_hardware() {
   std::string text;
   each_profile([&](std::string_view name, std::string_view profile) {

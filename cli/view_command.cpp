@@ -8,7 +8,8 @@
 
 #include "cli/commands.h"
 #include "cli/flags.h"
-#include "gui/app/app.h"
+#include "cli/hardware_profiles.h"
+#include "gui/app/what_if.h"
 #include "gui/files/notes_file.h"
 #include "gui/render/film.h"
 #include "gui/render/offscreen.h"
@@ -27,7 +28,7 @@ constexpr float kFilm = 6, kLongestFilm = 3600;  ///< seconds
 
 struct ViewOptions {
   std::vector<std::string> files, notes;
-  std::string screenshot, video, at, size;
+  std::string screenshot, video, at, size, emulate;
   gui::Choice choice;
   Theme theme = Theme::dark;
   bool themed = false;  ///< a theme was asked for
@@ -106,13 +107,37 @@ void go_to(const ViewOptions& o, gui::App& app) {
   app.go(position);
 }
 
+/// Returns where --emulate sets the sliders.
+std::optional<tracer::WhatIf> sliders_of(const ViewOptions& o) {
+  if (o.emulate.empty()) return std::nullopt;
+  try {
+    return tracer::parse_what_if(o.emulate);
+  } catch (const std::invalid_argument& error) {
+    throw UsageError(std::string("--emulate: ") + error.what());
+  }
+}
+
+/// Opens the sliders, and waits for the emulated trace.
+void emulate_now(const ViewOptions& o, gui::App& app) {
+  const auto question = sliders_of(o);
+  if (!question || !app.has_trace()) return;
+  app.what_if = std::make_shared<gui::WhatIfPanel>();
+  app.what_if->profiles = all_hardware();
+  open_what_if(app, question);
+  take_what_if(app, gui::WhatIfLab(what_if_source(app)).answer(question));
+  if (!app.what_if->problem.empty()) {
+    throw std::runtime_error("--emulate: " + app.what_if->problem);
+  }
+  std::printf("emulated step: %lld ns; %s\n",
+              static_cast<long long>(app.what_if->step.value_or(0)),
+              what_if_command(app).c_str());
+}
+
 /// Throws UsageError if a panel was asked for that comparing does not show.
 void check_compared(const ViewOptions& o) {
-  const std::pair<bool, const char*> hidden[] = {{o.why, "--why"},
-                                                 {o.overlap, "--overlap"},
-                                                 {o.pipeline, "--pipeline"},
-                                                 {o.tree, "--tree"},
-                                                 {o.quiz, "--quiz"}};
+  const std::pair<bool, const char*> hidden[] = {
+      {o.why, "--why"},   {o.overlap, "--overlap"}, {o.pipeline, "--pipeline"},
+      {o.tree, "--tree"}, {o.quiz, "--quiz"},       {!o.emulate.empty(), "--emulate"}};
   for (const auto& [given, flag] : hidden) {
     if (!given) continue;
     throw UsageError(fmt::format(
@@ -162,6 +187,7 @@ int draw_pictures(const ViewOptions& o) {
   while (const gui::Model* model = app.awaits_why()) {
     app.take_why(model->text.data(), gui::analyse(gui::why_source(*model)));
   }
+  emulate_now(o, app);
   go_to(o, app);
   if (o.quiz && app.has_trace()) gui::ask_here(app);
   const gui::Rect whole{0, 0, static_cast<float>(size.width),
@@ -209,6 +235,8 @@ int open_window(const ViewOptions& o) {
   options.pipeline = o.pipeline;
   options.exposed = o.overlap;
   options.tracks = o.tracks;
+  options.emulate = sliders_of(o);
+  options.profiles = all_hardware();
   options.print_state = o.state;
   if (o.paced) options.pace = o.pace;
   if (o.time_order && !o.paced) options.pace = gui::Pace::even;
@@ -270,6 +298,10 @@ void add_view(CLI::App& app, Action& action) {
                    "STEP[:PHASE]=text: add a note; it is drawn on the timeline")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command->add_option(
+      "--emulate", o->emulate,
+      "open the sliders, set as the options of `emulate` say: '--mode ddp --devices "
+      "16', or '--link-gb-per-s 1'");
   command->add_option("--screenshot", o->screenshot,
                       "write a PNG image without opening a window");
   command->add_option(

@@ -1,4 +1,5 @@
 #include "engine/plan/buckets.h"
+#include "engine/plan/first_bucket.h"
 
 #include <algorithm>
 #include <limits>
@@ -68,7 +69,13 @@ std::vector<Bucket> first_buckets(const std::vector<BucketItem>& parameters,
 std::vector<Bucket> rebuilt_buckets(const std::vector<BucketItem>& parameters,
                                     const std::vector<size_t>& ready_order,
                                     int64_t cap) {
-  return fill(parameters, ready_order, {kFirstBucketBytes, cap});
+  return rebuilt_buckets_from(parameters, ready_order, kFirstBucketBytes, cap);
+}
+
+std::vector<Bucket> rebuilt_buckets_from(const std::vector<BucketItem>& parameters,
+                                         const std::vector<size_t>& ready_order,
+                                         int64_t first, int64_t cap) {
+  return fill(parameters, ready_order, {first, cap});
 }
 
 }  // namespace lockstep::plan

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "gui/app/what_if.h"
 #include "gui/model/details.h"
 
 namespace lockstep::gui {
@@ -55,7 +56,7 @@ void App::finish_loading() {
   }
 }
 
-void App::open(Model model) {
+OpenTrace opened_trace(Model model) {
   OpenTrace trace;
   trace.model = std::make_unique<Model>(std::move(model));
   trace.mean = mean_breakdown(*trace.model);
@@ -71,7 +72,12 @@ void App::open(Model model) {
   if (trace.model->events.size() <= kAnalysedAtOnce) {
     trace.why = placed(*trace.model, analyse(why_source(*trace.model)));
   }
-  traces_.push_back(std::move(trace));
+  return trace;
+}
+
+void App::open(Model model) {
+  leave_what_if(*this);
+  traces_.push_back(opened_trace(std::move(model)));
   select_trace(traces_.size() - 1);
   refresh(traces_.back());
 }
@@ -151,6 +157,7 @@ void App::say(std::string words) {
 
 void App::close_trace(size_t index) {
   if (index >= traces_.size()) return;
+  leave_what_if(*this);
   traces_.erase(traces_.begin() + static_cast<std::ptrdiff_t>(index));
   if (current_ > index || (current_ == traces_.size() && current_ > 0)) --current_;
   settings.editing = -1;

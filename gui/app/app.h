@@ -27,6 +27,7 @@ namespace lockstep::gui {
 
 struct TimelineCache;
 struct StepLanes;
+struct WhatIfPanel;
 
 /// The part of a trace that the timeline shows. Plain data that fully determines what
 /// is drawn.
@@ -134,7 +135,7 @@ enum class Pane : uint8_t {
 };
 
 /// What the drawer below the stage shows.
-enum class Drawer : uint8_t { none, notes, table, hits, range };
+enum class Drawer : uint8_t { none, notes, table, hits, range, sliders };
 
 /// The shares of the screen that the user gave to panels by moving splitters; 0 where
 /// the layout decides.
@@ -194,6 +195,7 @@ class App {
 
   bool has_trace() const { return !traces_.empty(); }
   std::vector<OpenTrace>& traces() { return traces_; }
+  const std::vector<OpenTrace>& traces() const { return traces_; }
   OpenTrace& trace() { return traces_[current_]; }
   size_t current() const { return current_; }
   void select_trace(size_t trace) {
@@ -241,7 +243,14 @@ class App {
   size_t current_ = 0;
   std::unique_ptr<Loader> loader_;
   std::string loading_name_;
+
+ public:
+  std::shared_ptr<WhatIfPanel> what_if;  ///< see what_if.h; nullptr until it is opened
 };
+
+/// Returns a loaded trace with all that is computed when it is opened, at its first
+/// step or, if the recorded run failed, at the failing call. May run on any thread.
+OpenTrace opened_trace(Model model);
 
 // ---- Playback
 

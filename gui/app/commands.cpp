@@ -5,12 +5,11 @@
 #include <algorithm>
 
 #include "gui/app/app.h"
+#include "gui/app/what_if.h"
 #include "gui/model/details.h"
 #include "gui/render/imgui_compat.h"
 
 namespace lockstep::gui {
-
-namespace {
 
 /// Quotes a word for a shell if it has characters that a shell interprets.
 std::string shell_word(const std::string& word) {
@@ -27,6 +26,15 @@ std::string shell_word(const std::string& word) {
   return quoted + "'";
 }
 
+namespace {
+
+/// Bookmarks are places of the recorded trace.
+bool refuses_notes(App& app) {
+  if (!shows_emulated(app)) return false;
+  app.say("notes belong to the recorded trace; shift j shows it");
+  return true;
+}
+
 void copy_text(App& app, const std::string& text) {
   ImGui::SetClipboardText(text.c_str());
   app.say("copied: " + text);
@@ -35,6 +43,7 @@ void copy_text(App& app, const std::string& text) {
 }  // namespace
 
 void toggle_bookmark(App& app) {
+  if (refuses_notes(app)) return;
   OpenTrace& trace = app.trace();
   std::vector<Note>& notes = trace.notes.placed;
   trace.notes_changed = true;
@@ -52,6 +61,7 @@ void toggle_bookmark(App& app) {
 }
 
 void write_note(App& app) {
+  if (refuses_notes(app)) return;
   OpenTrace& trace = app.trace();
   app.settings.transport.playing = false;
   app.settings.editing = static_cast<int>(

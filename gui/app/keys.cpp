@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "gui/app/app.h"
+#include "gui/app/what_if.h"
 #include "gui/panels/panels.h"
 #include "gui/render/imgui_compat.h"
 
@@ -50,6 +51,7 @@ const std::vector<KeyHelp>& key_help() {
       {"View", "d", "compare the open traces side by side"},
       {"View", "t", "toggle dark and light theme"},
       {"View", "x", "drawer: notes, kernels, search results, selection"},
+      {"View", "j / shift j", "what if: sliders; the recorded step, or the emulated"},
       {"View", "shift drag", "timeline: select a time range, for its statistics"},
       {"View", "double click", "a panel's title: enlarge it, esc: restore it"},
       {"View", "tab", "next open trace"},
@@ -183,6 +185,15 @@ void view_keys(App& app, bool shift) {
   if (pressed('d') && app.traces().size() > 1) {
     settings.compare = !settings.compare;
     app.go(app.trace().position);
+  }
+  if (pressed('j')) {
+    if (shift) {
+      toggle_emulated(app);
+    } else if (settings.drawer == Drawer::sliders) {
+      settings.drawer = Drawer::none;
+    } else {
+      open_what_if(app);
+    }
   }
   if (pressed('x')) {
     settings.drawer = settings.drawer == Drawer::none ? Drawer::table : Drawer::none;

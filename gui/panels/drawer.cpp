@@ -27,7 +27,8 @@ std::vector<DrawerTab> drawer_tabs(const OpenTrace& trace) {
           {Drawer::table, "KERNELS & OPS",
            "how often each ran, and for how long: click a column to sort"},
           {Drawer::hits, "SEARCH", "what the search found  (/)"},
-          {Drawer::range, "SELECTION", "what ran in the selected time  (shift drag)"}};
+          {Drawer::range, "SELECTION", "what ran in the selected time  (shift drag)"},
+          {Drawer::sliders, "WHAT IF", "sliders: other programs and hardware  (j)"}};
 }
 
 /// Draws the tabs and a cross that closes the drawer; returns the tabs' right end.
@@ -95,6 +96,8 @@ void draw_drawer(const Ui& ui, const Rect& area, App& app) {
       return draw_hits(ui, room, app);
     case Drawer::range:
       return draw_range(ui, room, app);
+    case Drawer::sliders:
+      return draw_sliders(ui, room, app);
     default:
       return draw_op_table(ui, room, app);
   }

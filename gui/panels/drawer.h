@@ -17,6 +17,8 @@ DrawerRow drawer_row(const Ui& ui, int id, const Rect& area, bool current);
 void draw_notes_list(const Ui& ui, const Rect& room, App& app);
 void draw_hits(const Ui& ui, const Rect& room, App& app);
 void draw_range(const Ui& ui, const Rect& room, App& app);
+/// Draws the sliders of "what if".
+void draw_sliders(const Ui& ui, const Rect& room, App& app);
 /// Draws the table of a step or of the whole trace.
 void draw_op_table(const Ui& ui, const Rect& room, App& app);
 /// Draws `trace.ops.rows` with a header that sorts; a click on a row goes to its next

@@ -129,6 +129,7 @@ void draw_timeline(const Ui& ui, const Rect& area, App& app) {
   draw_grid(frame);
   draw_selection(frame);
   draw_lanes(frame);
+  draw_ghost(frame);
   draw_tracks(frame);
   draw_labels(frame);
   draw_axis(frame);

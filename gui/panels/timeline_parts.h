@@ -178,6 +178,7 @@ Place place_of(const TimelineFrame& frame, uint32_t event);
 
 // ---- On top of the lanes
 
+void draw_ghost(const TimelineFrame& frame);  ///< of the recorded step: what_if.h
 void draw_current(const TimelineFrame& frame);
 void draw_flows(const TimelineFrame& frame);
 void draw_path(const TimelineFrame& frame);  ///< while "Why not 4x?" is shown

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "gui/app/what_if.h"
 #include "gui/panels/panels.h"
 #include "gui/panels/widgets.h"
 
@@ -223,12 +224,18 @@ void draw_top_bar(const Ui& ui, const Rect& bar, App& app) {
     app.select_trace((app.current() + 1) % app.traces().size());
   }
   const Rect clock_box{open_box.right() + 6, y, clock_width, kHeight};
-  chip(ui, "clock", clock_box, clock,
-       model.is_measured() && model.has_device_times() ? t.dim : t.warning,
-       !model.has_device_times() ? "null devices compute nothing: order and bytes are "
-                                   "real, times are not"
-       : model.is_measured()     ? "wall-clock times, as recorded"
-                                 : "the same events re-timed on emulated devices");
+  const bool toggled = chip(
+      ui, "clock", clock_box, clock,
+      model.is_measured() && model.has_device_times() ? t.dim : t.warning,
+      !model.has_device_times()
+          ? "null devices compute nothing: order and bytes are real, times are not"
+      : model.is_measured()
+          ? "wall-clock times, as recorded; a click shows emulated ones  (shift j)"
+      : shows_emulated(app)
+          ? "emulated, as the sliders say; a click shows the recorded step  (shift "
+            "j)"
+          : "the same events re-timed on emulated devices");
+  if (toggled) toggle_emulated(app);
   draw_verdict(ui, {clock_box.right() + 6, y, verdict_wide, kHeight}, app);
 }
 

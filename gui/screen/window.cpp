@@ -14,6 +14,7 @@
 #include "gui/files/notes_file.h"
 #include "gui/files/state_file.h"
 #include "gui/screen/glfw_window.h"
+#include "gui/screen/what_if_job.h"
 #include "gui/screen/why_job.h"
 
 namespace lockstep::gui {
@@ -59,6 +60,8 @@ class Session {
     app_.settings.pipeline = options.pipeline;
     app_.settings.exposed = options.exposed;
     app_.settings.tracks |= options.tracks;
+    app_.what_if = std::make_shared<WhatIfPanel>();
+    app_.what_if->profiles = options.profiles;
     app_.settings.cpp_names |= options.cpp;
     app_.settings.tree |= options.tree;
     if (options.pace) app_.settings.transport.pace = *options.pace;
@@ -69,7 +72,7 @@ class Session {
     if (!kept_.toured && !options.print_state) app_.settings.tour = 1;
     if (options.tour > 0) app_.settings.tour = options.tour;
     const bool chooses = choice_.rank >= 0 || choice_.device >= 0;
-    placed_ = at_.empty() && !options.time_order && !chooses;
+    placed_ = at_.empty() && !options.time_order && !chooses && !options.emulate;
     saved_ = kept_;
   }
 
@@ -82,6 +85,7 @@ class Session {
         glfwWaitEventsTimeout(wait);
       open_next();
       why_.update(app_);
+      what_if_.update(app_);
       if (!inbox_.pacing.draws(moves(), types())) continue;
       draw_all();
       go_to_start();
@@ -95,7 +99,8 @@ class Session {
   /// Returns true while a frame differs from the last one without any input.
   bool moves() const {
     return app_.is_loading() || !inbox_.files.paths.empty() ||
-           app_.settings.transport.playing || app_.is_settling() || why_.is_running();
+           app_.settings.transport.playing || app_.is_settling() || why_.is_running() ||
+           what_if_.is_running();
   }
   bool types() const { return ImGui::GetIO().WantTextInput; }
   bool opens_text() const {
@@ -218,6 +223,7 @@ class Session {
     if (!chosen) throw std::runtime_error("--rank, --device: " + problem);
     position = *chosen;
     app_.go(options_.time_order ? in_time_order(model, position) : position);
+    if (options_.emulate) open_what_if(app_, options_.emulate);
     placed_ = true;
     inbox_.pacing.wake();
   }
@@ -262,6 +268,7 @@ class Session {
   Kept kept_, saved_;
   SlowFrames slow_;
   WhyJob why_;
+  WhatIfJob what_if_;
   WindowClock::time_point before_ = WindowClock::now();
   size_t with_notes_ = 0;  ///< traces whose notes were read
   std::string said_, at_;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "gui/app/app.h"
+#include "tracer/emulate/what_if.h"
 
 namespace lockstep::gui {
 
@@ -23,11 +24,13 @@ struct WindowOptions {
   bool cpp = false;         ///< show C++ names
   bool tree = false;        ///< show the call tree
   bool compare = false;
-  bool quiz = false;         ///< ask before a phase
-  bool tracks = false;       ///< show the tracks of the timeline
-  bool why = false;          ///< show "Why not 4x?" instead of the stage
-  bool pipeline = false;     ///< show the pipeline's grid instead of either
-  bool exposed = false;      ///< show which collective is exposed instead of the stage
+  bool quiz = false;      ///< ask before a phase
+  bool tracks = false;    ///< show the tracks of the timeline
+  bool why = false;       ///< show "Why not 4x?" instead of the stage
+  bool pipeline = false;  ///< show the pipeline's grid instead of either
+  bool exposed = false;   ///< show which collective is exposed instead of the stage
+  std::optional<tracer::WhatIf> emulate;   ///< where the sliders stand; opens them
+  std::vector<tracer::Hardware> profiles;  ///< hardware that the sliders offer
   bool print_state = false;  ///< print a line to stdout whenever the position changes
 };
 

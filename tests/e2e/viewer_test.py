@@ -1,7 +1,9 @@
 """The viewer from the command line: pictures without a display, and a real window on a
 virtual display (Xvfb), driven by key presses."""
 
+import json
 import os
+import re
 import select
 import shutil
 import signal
@@ -41,6 +43,26 @@ class Pictures(TempTest):
         run("view", DP, SINGLE, "--compare", "--theme", "light", "--scale", "2",
             "--size", "800x600", "--screenshot", self.path("c.png"))
         self.assertEqual(png_size(self.path("c.png")), (1600, 1200))
+
+    def test_sliders_are_a_command_line(self):
+        """What --emulate shows is what the printed command computes, to the ns."""
+        for options in ["--mode ddp --devices 3 --link-gb-per-s 0.7",
+                        "--mode ddp --devices 128 --bucket-cap-mb 4",
+                        "--mode dp --devices 2 --link-latency-us 0.3 --host-scale 2.5"]:
+            out, _ = run("view", SINGLE, "--emulate", options, "--size", "1024x640",
+                         "--screenshot", self.path("s.png"))
+            step, command = re.search(r"emulated step: (\d+) ns; \./lockstep (.*)",
+                                      out).groups()
+            self.assertIn(options, command)
+            out, _ = run(*command.split(), "--json")
+            result = json.loads(out)
+            if isinstance(result, list):  # more ranks than a trace has
+                seconds = result[0]["step_us"] * 1e-6
+            else:
+                seconds = result["train"]["steps"][0]["seconds"]
+            self.assertEqual(round(seconds * 1e9), int(step), options)
+        _, err = run("view", SINGLE, "--emulate", "--devices 4", code=2)
+        self.assertIn("add --mode ddp", err)
 
     def test_film_as_pictures(self):
         run("view", SINGLE, "--seconds", "0.2", "--fps", "10", "--size", "640x480",

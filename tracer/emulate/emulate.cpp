@@ -8,7 +8,7 @@
 
 #include "tracer/emulate/construct/construct.h"
 #include "tracer/emulate/hardware_links.h"
-#include "tracer/emulate/retime.h"
+#include "tracer/emulate/own_hardware.h"
 #include "tracer/format/facts.h"
 #include "tracer/format/lanes.h"
 #include "tracer/format/times.h"
@@ -31,9 +31,7 @@ int64_t wake_up(const Event& sync, int64_t recorded) {
 }
 
 int64_t copy_time(const Event& copy, const Link& link) {
-  const double bytes = std::max(0.0, number_arg(copy.args, keys::bytes));
-  const double nanoseconds = link.latency_us * 1e3 + bytes / link.gb_per_s;
-  return std::llround(std::min(nanoseconds, static_cast<double>(kMaxTime)));
+  return copy_time(std::max(0.0, number_arg(copy.args, keys::bytes)), link);
 }
 
 Weights measured() {
@@ -42,21 +40,6 @@ Weights measured() {
 
 int64_t kernel_time(const Event& kernel) {
   return duration_arg(kernel.args, keys::cpu_us, kernel.dur);
-}
-
-Weights own_hardware(const EmulateOptions& options) {
-  const auto duration = [options](const Event& task) {
-    if (task.is(categories::copy)) return copy_time(task, options.link);
-    if (!task.is(categories::kernel)) return task.dur;
-    if (options.compute_scale == 1) return kernel_time(task);
-    const double scaled =
-        static_cast<double>(kernel_time(task)) / options.compute_scale;
-    // At 0 ns, it would have no place in the order of its stream.
-    const double least = kernel_time(task) > 0 ? 1 : 0;
-    return static_cast<int64_t>(
-        std::clamp(scaled, least, static_cast<double>(kMaxTime)));
-  };
-  return {duration, at_once, wake_up};
 }
 
 std::optional<Route> route_of(const Event& task) {
@@ -75,12 +58,10 @@ void check_link(const Link& link) {
   }
 }
 
-void check_scale(double scale) {
+void check_scale(const char* what, double scale, const char* option) {
   if (std::isfinite(scale) && scale > 0) return;
-  throw std::runtime_error(
-      fmt::format("kernels cannot be {} times as fast; fix: pass a --compute-scale "
-                  "above 0",
-                  scale));
+  throw std::runtime_error(fmt::format(
+      "{} cannot be {} times as fast; fix: pass a {} above 0", what, scale, option));
 }
 
 /// Removes what an earlier emulation recorded about ports: the link may differ now.
@@ -113,12 +94,36 @@ void take_waits(const PortSchedule& schedule, Trace& trace) {
 
 }  // namespace
 
+int64_t copy_time(double bytes, const Link& link) {
+  const double nanoseconds = link.latency_us * 1e3 + bytes / link.gb_per_s;
+  return std::llround(std::min(nanoseconds, static_cast<double>(kMaxTime)));
+}
+
+Weights own_hardware(const EmulateOptions& options) {
+  const auto duration = [options](const Event& task) {
+    if (task.is(categories::copy)) return copy_time(task, options.link);
+    if (!task.is(categories::kernel)) return task.dur;
+    if (options.compute_scale == 1) return kernel_time(task);
+    const double scaled =
+        static_cast<double>(kernel_time(task)) / options.compute_scale;
+    // At 0 ns, it would have no place in the order of its stream.
+    const double least = kernel_time(task) > 0 ? 1 : 0;
+    return static_cast<int64_t>(
+        std::clamp(scaled, least, static_cast<double>(kMaxTime)));
+  };
+  return {duration, at_once, wake_up, options.host_scale};
+}
+
 std::string assumptions(const EmulateOptions& options) {
   if (options.measured_durations) return "every recorded duration and gap is kept";
   const std::string kernel =
       options.compute_scale == 1
           ? "its CPU time"
           : fmt::format("1/{:.4g} of its CPU time", options.compute_scale);
+  const std::string host =
+      options.host_scale == 1
+          ? "keeps its recorded pace"
+          : fmt::format("is {:.4g} times as fast as recorded", options.host_scale);
   const std::string copies =
       options.hardware != nullptr
           ? links_assumed(*options.hardware)
@@ -127,9 +132,9 @@ std::string assumptions(const EmulateOptions& options) {
                 "time into it",
                 options.link.gb_per_s, options.link.latency_us);
   return fmt::format(
-      "each kernel takes {} on a device with its own hardware; the host keeps its "
-      "recorded pace but wakes up within 20 µs; copies: {}",
-      kernel, copies);
+      "each kernel takes {} on a device with its own hardware; the host {} but wakes "
+      "up within 20 µs; copies: {}",
+      kernel, host, copies);
 }
 
 double kernel_flops_per_second(const Trace& trace) {
@@ -150,7 +155,8 @@ Trace emulate(Trace trace, const EmulateOptions& options) {
         "emulate a trace that lockstep recorded");
   }
   check_link(options.link);
-  check_scale(options.compute_scale);
+  check_scale("kernels", options.compute_scale, "--compute-scale");
+  check_scale("the host", options.host_scale, "--host-scale");
   Trace result = std::move(trace);
   if (!options.measured_durations) forget_ports(result);
   const Lanes lanes(result);
@@ -185,6 +191,9 @@ Trace emulate(Trace trace, const EmulateOptions& options) {
   result.lockstep[top::emulation] = std::move(emulation);
   if (options.compute_scale != 1) {
     result.lockstep[top::emulation]["compute_scale"] = options.compute_scale;
+  }
+  if (options.host_scale != 1) {
+    result.lockstep[top::emulation]["host_scale"] = options.host_scale;
   }
   return result;
 }

@@ -14,6 +14,7 @@ namespace lockstep::tracer {
 struct Link {
   double gb_per_s = 12;    ///< PCIe 3.0 x16, as achieved by measured copies
   double latency_us = 10;  ///< one cudaMemcpyAsync, from call to first byte
+  bool operator==(const Link&) const = default;
 };
 
 struct Hardware;
@@ -28,6 +29,8 @@ struct EmulateOptions {
   const Hardware* hardware = nullptr;
   /// Kernels are this many times as fast as recorded.
   double compute_scale = 1;
+  /// The host is this many times as fast as recorded, its wake-ups excepted.
+  double host_scale = 1;
 };
 
 /// Returns the FLOP/s of a trace's kernels: their total FLOPs divided by their total
@@ -39,11 +42,11 @@ std::string assumptions(const EmulateOptions& options);
 
 /// Re-times a trace. Kernels last as long as their CPU time (`cpu_us`, else `dur`),
 /// divided by `compute_scale`, and do not wait for a core; the duration of a copy is
-/// given by the link; the host runs as recorded, but its waits end at most 20 µs after
-/// the awaited events. The result contains `clock: emulated` and the assumptions.
-/// Throws std::runtime_error if a link or the scale is not a positive number, if events
-/// wait for each other in a cycle, if the trace is an import (it has no `deps`), or if
-/// the hardware has fewer devices than the trace.
+/// given by the link; the host takes its recorded time divided by `host_scale`, but its
+/// waits end at most 20 µs after the awaited events. The result contains `clock:
+/// emulated` and the assumptions. Throws std::runtime_error if a link or the scale is
+/// not a positive number, if events wait for each other in a cycle, if the trace is an
+/// import (it has no `deps`), or if the hardware has fewer devices than the trace.
 Trace emulate(Trace trace, const EmulateOptions& options = {});
 
 }  // namespace lockstep::tracer

@@ -1,6 +1,7 @@
 #include "tracer/emulate/retime.h"
 
 #include <algorithm>
+#include <cmath>
 #include <queue>
 #include <tuple>
 #include <unordered_map>
@@ -26,13 +27,15 @@ struct Wait {
   uint32_t decisive = 0;
 };
 
-Wait wait_for_all(const TimingGraph& graph, const Schedule& schedule, size_t moment) {
+Wait wait_for_all(const TimingGraph& graph, const Weights& weights,
+                  const Schedule& schedule, size_t moment) {
   Wait wait;
   for (const TimingEdge& edge : graph.edges(moment)) {
-    const int64_t delay = graph.delay(edge, moment);
+    const int64_t delay = delay_of(graph, edge, moment, weights);
     const int64_t time = add_within_range(schedule.times[edge.from], delay);
     if (time > wait.time) wait.time = time, wait.decisive = edge.from;
-    const int64_t recorded = add_within_range(graph.recorded(edge.from), delay);
+    const int64_t recorded =
+        add_within_range(graph.recorded(edge.from), graph.delay(edge, moment));
     wait.recorded = std::max(wait.recorded, recorded);
   }
   return wait;
@@ -44,6 +47,14 @@ bool ends_sync(const TimingGraph& graph, size_t moment) {
 
 }  // namespace
 
+int64_t delay_of(const TimingGraph& graph, const TimingEdge& edge, size_t to,
+                 const Weights& weights) {
+  const int64_t delay = graph.delay(edge, to);
+  const bool host = edge.kind == Kind::host || edge.kind == Kind::parent;
+  if (weights.host_scale == 1 || !host) return delay;
+  return std::llround(static_cast<double>(delay) / weights.host_scale);
+}
+
 void place(const TimingGraph& graph, const Weights& weights, Schedule& schedule,
            size_t moment) {
   const Event& event = graph.trace().events[TimingGraph::event_of(moment)];
@@ -53,7 +64,7 @@ void place(const TimingGraph& graph, const Weights& weights, Schedule& schedule,
     time = graph.recorded(moment);
     return;
   }
-  const Wait wait = wait_for_all(graph, schedule, moment);
+  const Wait wait = wait_for_all(graph, weights, schedule, moment);
   const int64_t spare = graph.recorded(moment) - wait.recorded;
   schedule.decisive[moment] = wait.decisive;
   time = wait.time;

@@ -23,7 +23,14 @@ struct Weights {
   std::function<int64_t(const Event& task, int64_t recorded)> gap;
   /// From the last event that a sync waited for to its end, given the recorded value.
   std::function<int64_t(const Event& sync, int64_t recorded)> lag;
+  /// The host is this many times as fast as recorded.
+  double host_scale = 1;
 };
+
+/// Returns the time between the two ends of an edge: where the host works, its recorded
+/// time divided by `host_scale`.
+int64_t delay_of(const TimingGraph& graph, const TimingEdge& edge, size_t to,
+                 const Weights& weights);
 
 /// Every moment happens as early as its edges permit. With the recorded durations, gaps
 /// and lags, every moment gets exactly its recorded time.

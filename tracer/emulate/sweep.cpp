@@ -8,6 +8,7 @@
 
 #include "tracer/analysis/steps.h"
 #include "tracer/emulate/construct/recorded_step.h"
+#include "tracer/emulate/symmetric/symmetric_ddp.h"
 
 namespace lockstep::tracer {
 namespace {
@@ -38,7 +39,9 @@ const std::vector<Sweepable>& sweepables() {
       {"link-latency-us", false,
        [](Setting& s, double value) { s.options.link.latency_us = value; }},
       {"compute-scale", false,
-       [](Setting& s, double value) { s.options.compute_scale = value; }}};
+       [](Setting& s, double value) { s.options.compute_scale = value; }},
+      {"host-scale", false,
+       [](Setting& s, double value) { s.options.host_scale = value; }}};
   return all;
 }
 
@@ -84,6 +87,27 @@ std::vector<double> doubling(double from, double to, std::string_view text) {
 
 int64_t length_of(const Trace& program, const EmulateOptions& options) {
   return join_ranks(find_steps(emulate(program, options))).at(0).length();
+}
+
+bool is_symmetric(const ConstructedProgram& program) {
+  return program.mode == "ddp" && program.hardware == nullptr &&
+         program.all_reduce != "tree";
+}
+
+/// Computes the step and the batch of a program: where possible without its messages.
+void measure(const Trace& trace, const Setting& setting, SweepPoint& point) {
+  if (is_symmetric(setting.program)) {
+    const SymmetricDdp ddp(trace, setting.program);
+    const SymmetricStep step = ddp.retime(setting.options);
+    point.step = step.length;
+    point.batch = ddp.batch();
+    point.exact = step.exact;
+    if (step.exact || setting.program.devices > kMostDevices) return;
+  }
+  const Trace constructed = construct(trace, setting.program);
+  point.batch = int_arg(constructed.lockstep[top::constructed], "batch");
+  point.step = length_of(constructed, setting.options);
+  point.exact = true;
 }
 
 /// Calls `visit` with each combination of values, the last axis varying fastest.
@@ -133,12 +157,10 @@ std::vector<SweepPoint> sweep(const Trace& trace, const std::vector<SweepAxis>& 
     for (size_t i = 0; i < axes.size(); ++i) {
       find_option(axes[i].option, axes[i].option).set(setting, values[i]);
     }
-    const Trace constructed = construct(trace, setting.program);
     SweepPoint& point = points.emplace_back();
     point.values = values;
     point.devices = setting.program.devices;
-    point.batch = int_arg(constructed.lockstep[top::constructed], "batch");
-    point.step = length_of(constructed, setting.options);
+    measure(trace, setting, point);
     point.alone = length_of(single, setting.options);
     point.batch_alone = batch_alone;
   });

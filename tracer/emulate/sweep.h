@@ -29,6 +29,7 @@ struct SweepPoint {
   int64_t alone = 0;        ///< ns that one device takes for the recorded step
   int64_t batch = 0;        ///< of all devices
   int64_t batch_alone = 0;  ///< of the recorded step
+  bool exact = true;        ///< see SymmetricStep
 
   /// Returns how many times as many images per second as the recorded step.
   double speed_up() const {

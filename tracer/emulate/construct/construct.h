@@ -23,7 +23,8 @@ struct ConstructedProgram {
   int devices = 2;
   /// Of all devices; 0: the batch of the trace on each of them, or in each micro-batch.
   int64_t batch = 0;
-  int64_t bucket_cap = plan::kBucketCap;  ///< bytes
+  int64_t bucket_cap = plan::kBucketCap;           ///< bytes
+  int64_t first_bucket = plan::kFirstBucketBytes;  ///< the limit of the first bucket
   /// If not empty: the number of gradients in each bucket, in the order in which they
   /// become ready, instead of `bucket_cap`.
   std::vector<size_t> buckets = {};
@@ -35,6 +36,9 @@ struct ConstructedProgram {
   /// If set: its library chooses how gradients are summed and parameters broadcast, and
   /// DataParallel's host takes its time. A program for hardware is emulated with it.
   const Hardware* hardware = nullptr;
+  /// `ring` or `tree`: how DDP sums buckets. Empty: as the hardware's library chooses,
+  /// without hardware in rings.
+  std::string all_reduce = {};
 };
 
 /// The largest number of devices for which each message of a ring is an event.

@@ -3,8 +3,9 @@
 #include <algorithm>
 #include <stdexcept>
 
+#include "engine/plan/first_bucket.h"
 #include "engine/plan/ring.h"
-#include "tracer/emulate/construct/construct.h"
+#include "tracer/emulate/construct/rank_of_ddp.h"
 #include "tracer/emulate/construct/rank_program.h"
 #include "tracer/emulate/construct/recorded_batches.h"
 #include "tracer/emulate/construct/repeat.h"
@@ -18,8 +19,7 @@ constexpr int64_t kPiece = 64 << 10;  // bytes: of a tree's buffer
 constexpr int64_t kPieces = 8;        // at most
 
 void require_possible(const ConstructedProgram& program) {
-  require_device_count(program.devices);
-  if (program.bucket_cap < 1) {
+  if (program.bucket_cap < 1 || program.first_bucket < 1) {
     throw std::runtime_error("a bucket needs at least 1 byte; fix: pass a larger cap");
   }
   if (program.batch % program.devices == 0) return;
@@ -64,7 +64,8 @@ class DdpRank {
     for (const ReadyGradient& gradient : step.ready)
       order.push_back(gradient.parameter);
     buckets_ = program.buckets.empty()
-                   ? plan::rebuilt_buckets(items, order, program.bucket_cap)
+                   ? plan::rebuilt_buckets_from(items, order, program.first_bucket,
+                                                program.bucket_cap)
                    : cut(order, program.buckets);
     packed_.resize(step.parameters.size(), kNone);
     if (program.hardware == nullptr) return;
@@ -181,7 +182,8 @@ class DdpRank {
     if (choice.algorithm != kRing) {
       args[keys::algorithm] = choice.algorithm;
       facts.pieces = static_cast<int>(std::clamp<int64_t>(bytes / kPiece, 1, kPieces));
-      facts.per_machine = program_.hardware->devices;
+      const Hardware* hardware = program_.hardware;
+      facts.per_machine = hardware == nullptr ? program_.devices : hardware->devices;
     }
     facts.id = rank_.collective(op, name, std::move(deps), std::move(args));
     rank_.task(facts.id).dur = facts.pieces > 0
@@ -193,8 +195,11 @@ class DdpRank {
 
   /// Only for sums there is a choice.
   CollectiveChoice choose(const std::string& name, int64_t bytes) const {
-    if (program_.hardware == nullptr || name != reasons::all_reduce) return {};
-    return choose_all_reduce(bytes, ring_, *program_.hardware);
+    if (name != reasons::all_reduce || program_.devices < 2) return {};
+    if (program_.hardware == nullptr) {
+      return {program_.all_reduce.empty() ? kRing : program_.all_reduce, "", 0};
+    }
+    return choose_all_reduce(bytes, ring_, *program_.hardware, program_.all_reduce);
   }
 
   const RecordedStep& step_;
@@ -210,23 +215,38 @@ class DdpRank {
 
 }  // namespace
 
-Trace construct_ddp(const Trace& trace, const ConstructedProgram& program) {
+RankOfDdp rank_of_ddp(const Trace& trace, const ConstructedProgram& program) {
   require_possible(program);
-  const RecordedStep step = step_of_rank(trace, program);
-  DdpRank rank(step, program);
-  std::vector<Event> events = rank.run();
-  for (Event& event : events) {
+  RankOfDdp result{step_of_rank(trace, program), {}, {}};
+  DdpRank rank(result.step, program);
+  result.events = rank.run();
+  result.collectives = rank.collectives();
+  for (Event& event : result.events) {
     if (!event.is(categories::phase) || event.name != names::step) continue;
     event.args[keys::broadcast_bytes] = rank.broadcast_bytes();
     event.args[keys::synced] = true;
   }
-  Trace result =
-      repeat_on_ranks(trace, step, events, rank.collectives(), program.devices);
+  return result;
+}
+
+void describe_ddp(Trace& result, const Trace& trace, const ConstructedProgram& program,
+                  int64_t batch) {
   result.lockstep[top::mode] = "ddp";
   Json& facts = result.lockstep[top::constructed] =
-      constructed_facts(trace, program, step.batch * program.devices);
+      constructed_facts(trace, program, batch);
   facts["bucket_cap_bytes"] =
       program.buckets.empty() ? Json(program.bucket_cap) : Json();
+  if (program.first_bucket != plan::kFirstBucketBytes) {
+    facts["first_bucket_bytes"] = program.first_bucket;
+  }
+}
+
+Trace construct_ddp(const Trace& trace, const ConstructedProgram& program) {
+  require_device_count(program.devices);
+  const RankOfDdp rank = rank_of_ddp(trace, program);
+  Trace result =
+      repeat_on_ranks(trace, rank.step, rank.events, rank.collectives, program.devices);
+  describe_ddp(result, trace, program, rank.step.batch * program.devices);
   return result;
 }
 

@@ -97,11 +97,13 @@ double nccl_time(const std::string& algorithm, const std::string& protocol,
 }
 
 CollectiveChoice choose_all_reduce(int64_t bytes, const RingOfDevices& ring,
-                                   const Hardware& hardware) {
-  if (!hardware.nccl || ring.devices < 2) return {};
+                                   const Hardware& hardware, const std::string& only) {
+  if (ring.devices < 2) return {};
+  if (!hardware.nccl) return {only.empty() ? "ring" : only, "", 0};
   CollectiveChoice best;
   best.expected_us = std::numeric_limits<double>::infinity();
   for (const char* algorithm : {"ring", "tree"}) {
+    if (!only.empty() && only != algorithm) continue;
     for (const char* protocol : kProtocols) {
       if (!permitted(protocol, ring)) continue;
       const double time = nccl_time(algorithm, protocol, bytes, ring);

@@ -42,9 +42,10 @@ double nccl_time(const std::string& algorithm, const std::string& protocol,
                  int64_t bytes, const RingOfDevices& ring);
 
 /// Returns the algorithm and protocol whose expected time is least. Without NCCL: the
-/// ring, without a protocol.
+/// ring, without a protocol. `only`, if not empty: the algorithm that it must be.
 CollectiveChoice choose_all_reduce(int64_t bytes, const RingOfDevices& ring,
-                                   const Hardware& hardware);
+                                   const Hardware& hardware,
+                                   const std::string& only = "");
 
 /// Returns 2 (N − 1) · α + 2 (N − 1) / N · bytes / B, in µs: a ring without a library.
 double ring_time(int64_t bytes, int devices, double latency_us, double gb_per_s);

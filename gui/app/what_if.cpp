@@ -1,0 +1,259 @@
+#include "gui/app/what_if.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "gui/model/details.h"
+#include "tracer/analysis/steps.h"
+#include "tracer/format/file_io.h"
+#include "tracer/kineto/kineto.h"
+
+namespace lockstep::gui {
+
+namespace {
+
+tracer::Trace read(const WhySource& source) {
+  return tracer::open_text({source.text, source.owned}, source.name);
+}
+
+/// Returns the recorded trace of the sliders, whichever trace is shown.
+const OpenTrace& recorded_of(const App& app, const OpenTrace& shown) {
+  const WhatIfPanel& panel = *app.what_if;
+  return panel.emulated ? *panel.other : shown;
+}
+
+/// Returns the index of the recorded step that answers are compared with.
+size_t compared_step(const OpenTrace& recorded, int64_t length) {
+  const auto& steps = recorded.model->steps;
+  const auto same = std::ranges::find(steps, length, &Step::length);
+  return same == steps.end() ? 0 : static_cast<size_t>(same - steps.begin());
+}
+
+/// Keeps the part of the time that the timeline shows, counted from the step's begin.
+void keep_view(const OpenTrace& from, OpenTrace& to) {
+  const TimelineView& view = from.timeline;
+  if (view.from == view.to || to.model->steps.empty()) return;
+  const Step& own = from.model->steps[from.state.step];
+  const Step& theirs =
+      to.model->steps[std::min(to.state.step, to.model->steps.size() - 1)];
+  const auto shift = static_cast<double>(theirs.begin - own.begin);
+  to.timeline.from = view.from + shift;
+  to.timeline.to = view.to + shift;
+  to.timeline.open = view.open;
+  to.timeline.follow = false;
+}
+
+/// Shows the step and its ghost, unless that is more than three times as long.
+void show_both(OpenTrace& trace, const Ghost& ghost) {
+  const Step& step = trace.model->steps[trace.state.step];
+  const int64_t most = ghost.length > 3 * step.length
+                           ? step.length
+                           : std::max(step.length, ghost.length);
+  trace.model->length = std::max(trace.model->length, step.begin + most);
+  const double margin = static_cast<double>(most) * 0.02;
+  trace.timeline.from = static_cast<double>(step.begin) - margin;
+  trace.timeline.to = static_cast<double>(step.begin + most) + margin;
+  trace.timeline.follow = false;
+}
+
+void swap_traces(App& app) {
+  WhatIfPanel& panel = *app.what_if;
+  OpenTrace& shown = app.trace();
+  OpenTrace& next = *panel.other;
+  const Position there = aligned(*shown.model, shown.position, *next.model);
+  std::swap(shown, next);
+  panel.emulated = !panel.emulated;
+  app.settings.transport.playing = false;
+  app.settings.editing = -1;
+  app.go(there);
+}
+
+void require_panel(App& app) {
+  if (app.what_if == nullptr) app.what_if = std::make_shared<WhatIfPanel>();
+}
+
+}  // namespace
+
+WhatIfLab::WhatIfLab(WhatIfSource source) : source_(std::move(source)) {}
+WhatIfLab::~WhatIfLab() = default;
+
+WhatIfReply WhatIfLab::begin(const std::optional<tracer::WhatIf>& question) {
+  if (answers_ == nullptr) {
+    tracer::Trace recorded = read(source_.recorded);
+    std::vector<tracer::Trace> further;
+    for (const WhySource& source : source_.further) further.push_back(read(source));
+    answers_ = std::make_unique<tracer::WhatIfAnswers>(
+        std::move(recorded), std::move(further), source_.profiles);
+  }
+  WhatIfReply reply;
+  reply.text = text();
+  const tracer::Json& facts = answers_->recorded().lockstep;
+  const auto devices = facts.find(tracer::top::devices);
+  reply.room.mode = tracer::string_arg(facts, top::mode);
+  reply.room.devices =
+      devices == facts.end() ? 1 : std::max(1, static_cast<int>(devices->size()));
+  reply.room.batches = answers_->batches();
+  reply.room.why_not = answers_->why_not_constructed();
+  for (const auto& profile : source_.profiles) {
+    reply.room.profiles.push_back(profile.name);
+  }
+  reply.recorded_step = answers_->recorded_step();
+  reply.question = question ? *question : first_question(reply.room);
+  return reply;
+}
+
+WhatIfReply WhatIfLab::step(const std::optional<tracer::WhatIf>& question) {
+  WhatIfReply reply;
+  try {
+    reply = begin(question);
+    reply.step = answers_->step(reply.question);
+  } catch (const std::exception& failure) {
+    reply.text = text();
+    reply.problem = failure.what();
+  }
+  return reply;
+}
+
+WhatIfReply WhatIfLab::answer(const std::optional<tracer::WhatIf>& question) {
+  WhatIfReply reply;
+  try {
+    reply = begin(question);
+    const tracer::Trace trace = answers_->answer(reply.question);
+    reply.step = answers_->step(reply.question);
+    if (!reply.step) reply.step = join_ranks(find_steps(trace)).at(0).length();
+    Model model = load_model(source_.recorded.name, tracer::trace_text(trace));
+    const bool analysed = model.events.size() > kAnalysedAtOnce;
+    reply.trace = std::make_shared<OpenTrace>(opened_trace(std::move(model)));
+    if (analysed) {
+      const Model& own = *reply.trace->model;
+      reply.trace->why = placed(own, analyse(why_source(own)));
+    }
+  } catch (const std::exception& failure) {
+    reply.text = text();
+    reply.problem = failure.what();
+  }
+  return reply;
+}
+
+void leave_what_if(App& app) {
+  if (app.what_if == nullptr) return;
+  WhatIfPanel& panel = *app.what_if;
+  if (panel.emulated && panel.at < app.traces().size()) {
+    std::swap(app.traces()[panel.at], *panel.other);
+  }
+  std::vector<tracer::Hardware> profiles = std::move(panel.profiles);
+  panel = WhatIfPanel();
+  panel.profiles = std::move(profiles);
+}
+
+void open_what_if(App& app, std::optional<tracer::WhatIf> question) {
+  if (!app.has_trace()) return;
+  require_panel(app);
+  WhatIfPanel& panel = *app.what_if;
+  app.settings.drawer = Drawer::sliders;
+  app.settings.compare = false;
+  if (panel.text == nullptr || panel.at != app.current()) {
+    leave_what_if(app);
+    panel.text = app.trace().model->text.data();
+    panel.at = app.current();
+  }
+  if (question) panel.question = question;
+}
+
+void ask(App& app, const tracer::WhatIf& question) {
+  if (app.what_if == nullptr) return;
+  app.what_if->question = question;
+  if (!shows_emulated(app)) app.what_if->wanted = true;
+}
+
+bool shows_emulated(const App& app) {
+  const WhatIfPanel* panel = app.what_if.get();
+  return panel != nullptr && panel->emulated && panel->at == app.current();
+}
+
+void toggle_emulated(App& app) {
+  if (app.what_if == nullptr || !app.what_if->other) return open_what_if(app);
+  WhatIfPanel& panel = *app.what_if;
+  if (app.current() != panel.at) return open_what_if(app);
+  panel.wanted = false;
+  swap_traces(app);
+}
+
+const WhatIfPanel* awaits_what_if(App& app, bool whole) {
+  const WhatIfPanel* panel = app.what_if.get();
+  if (panel == nullptr || panel->text == nullptr || !app.has_trace()) return nullptr;
+  if (app.current() != panel->at) return nullptr;
+  const auto& last = whole ? panel->answered : panel->step_of;
+  if (last && last == panel->question) return nullptr;
+  return panel;
+}
+
+WhatIfSource what_if_source(App& app) {
+  const WhatIfPanel& panel = *app.what_if;
+  const OpenTrace& recorded = recorded_of(app, app.traces()[panel.at]);
+  WhatIfSource source{why_source(*recorded.model), {}, panel.profiles};
+  for (size_t i = 0; i < app.traces().size(); ++i) {
+    if (i == panel.at) continue;
+    source.further.push_back(why_source(*app.traces()[i].model));
+  }
+  return source;
+}
+
+void take_what_if(App& app, WhatIfReply reply) {
+  WhatIfPanel* panel = app.what_if.get();
+  if (panel == nullptr || reply.text != panel->text || panel->at != app.current()) {
+    return;
+  }
+  if (!panel->question) panel->question = reply.question;
+  const bool latest = reply.question == *panel->question;
+  if (reply.problem.empty()) {
+    panel->room = std::move(reply.room);
+    panel->recorded_step = reply.recorded_step;
+  } else {
+    reply.question = *panel->question;
+  }
+  if (reply.step && latest) panel->step = reply.step;
+  panel->step_of = reply.question;
+  if (reply.trace == nullptr && reply.problem.empty()) return;
+  panel->answered = reply.question;
+  panel->problem = std::move(reply.problem);
+  if (reply.trace == nullptr) return;
+  OpenTrace next = std::move(*reply.trace);
+  OpenTrace& shown = app.trace();
+  const OpenTrace& recorded = recorded_of(app, shown);
+  panel->ghost = ghost_of(*recorded.model,
+                          compared_step(recorded, panel->recorded_step), *next.model);
+  const bool first = !panel->emulated;
+  if (panel->emulated) {
+    const Position there = aligned(*shown.model, shown.position, *next.model);
+    next.state = state_at(*next.model, there);
+    show_both(next, panel->ghost);
+    keep_view(shown, next);
+    shown = std::move(next);
+    app.go(there);
+  } else {
+    panel->other = std::move(next);
+    if (panel->wanted) swap_traces(app);
+  }
+  if (first && panel->emulated) show_both(app.trace(), panel->ghost);
+}
+
+std::string what_if_command(const App& app) {
+  const WhatIfPanel& panel = *app.what_if;
+  if (!panel.question) return "";
+  const OpenTrace& shown = app.traces()[panel.at];
+  std::string files = shell_word(recorded_of(app, shown).model->name);
+  if (panel.question->batch > 0) {
+    for (size_t i = 0; i < app.traces().size(); ++i) {
+      if (i != panel.at) files += " " + shell_word(app.traces()[i].model->name);
+    }
+  }
+  const std::string options = tracer::what_if_options(*panel.question);
+  return fmt::format("./lockstep emulate {}{}{}", files, options.empty() ? "" : " ",
+                     options);
+}
+
+}  // namespace lockstep::gui

@@ -1,0 +1,61 @@
+// The sliders of "what if": which values each can take, and why some cannot be moved.
+//
+// A question is a tracer::WhatIf; a slider sets one part of it. Pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tracer/emulate/what_if.h"
+
+namespace lockstep::gui {
+
+/// What can be asked about a recording.
+struct WhatIfRoom {
+  std::string mode;                   ///< of the recording
+  int devices = 1;                    ///< of the recording
+  std::vector<int64_t> batches;       ///< recorded ones; empty: nothing is constructed
+  std::string why_not;                ///< … and the reason
+  std::vector<std::string> profiles;  ///< names of hardware
+};
+
+enum class Knob : uint8_t {
+  mode,
+  devices,
+  batch,
+  bucket_cap,
+  first_bucket,
+  all_reduce,
+  hardware,
+  gb_per_s,
+  latency,
+  compute,
+  host,
+};
+inline constexpr size_t kKnobs = 11;
+
+/// A slider as it stands.
+struct SliderFace {
+  std::string name, value;
+  std::string off;   ///< why it cannot be moved; "" if it can
+  size_t stop = 0;   ///< the stop that it stands at, or the nearest one
+  size_t stops = 1;  ///< how many there are
+  std::string tip;   ///< what it sets, as a sentence
+  bool operator==(const SliderFace&) const = default;
+};
+
+SliderFace face_of(Knob knob, const tracer::WhatIf& question, const WhatIfRoom& room);
+/// Returns the question with one slider moved to a stop (0 to stops - 1).
+tracer::WhatIf with_stop(Knob knob, size_t stop, tracer::WhatIf question,
+                         const WhatIfRoom& room);
+
+/// Returns the first question about a recording: DistributedDataParallel on four
+/// devices if it can be constructed, else the recorded program.
+tracer::WhatIf first_question(const WhatIfRoom& room);
+
+/// Returns the change from one time to another: "−38 %", "+12 %", "±0 %"; above twice
+/// as long, "3.1x".
+std::string change_text(int64_t before, int64_t after);
+
+}  // namespace lockstep::gui

@@ -1,0 +1,156 @@
+// "What if": sliders for the program and its hardware, and what they change.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/units.h"
+#include "gui/app/what_if.h"
+#include "gui/panels/drawer.h"
+#include "gui/panels/widgets.h"
+#include "tracer/emulate/symmetric/symmetric_ddp.h"
+
+namespace lockstep::gui {
+
+namespace {
+
+constexpr float kSliderRow = 22;
+
+/// Draws a slider and returns the stop to which the mouse drags it, or its own.
+size_t draw_slider(const Ui& ui, const Rect& row, const SliderFace& face) {
+  const Theme& t = ui.theme;
+  constexpr float kName = 92, kValue = 108;
+  const bool moves = face.off.empty() && face.stops > 1;
+  const float text = row.y + (row.h - ui.line_height(Type::body)) / 2;
+  ui.text_cut(row.x, text, kName - 6, Type::body, moves ? t.text : t.faint, face.name);
+  ui.text_cut(row.right() - kValue + 8, text, kValue - 8, Type::body,
+              moves ? t.text : t.dim, face.value);
+  const Rect track{row.x + kName, row.y, row.w - kName - kValue, row.h};
+  ImGui::SetCursorScreenPos(track.min());
+  ImGui::InvisibleButton("slider", {std::max(1.0f, track.w), track.h});
+  const bool hovered = ImGui::IsItemHovered(), held = ImGui::IsItemActive() && moves;
+  if (hovered && !held) {
+    ui.tooltip(moves ? face.tip : face.off.empty() ? face.tip : face.off);
+  }
+  const float margin = 6, room = std::max(1.0f, track.w - 2 * margin);
+  const auto steps = static_cast<float>(std::max<size_t>(1, face.stops - 1));
+  size_t stop = face.stop;
+  if (held) {
+    const float share = (ImGui::GetIO().MousePos.x - track.x - margin) / room;
+    stop = static_cast<size_t>(std::lround(std::clamp(share, 0.0f, 1.0f) * steps));
+  }
+  const float middle = track.y + track.h / 2;
+  const float x = track.x + margin + room * static_cast<float>(stop) / steps;
+  ui.fill({track.x + margin, middle - 2, room, 4}, t.sunken, 2);
+  ui.frame({track.x + margin, middle - 2, room, 4}, t.line, 2);
+  if (!moves) return face.stop;
+  ui.fill({track.x + margin, middle - 2, x - track.x - margin, 4}, t.accent, 2);
+  ui.list->AddCircleFilled({x, middle}, held || hovered ? 7.0f : 6.0f, t.accent);
+  ui.list->AddCircle({x, middle}, held || hovered ? 7.0f : 6.0f, t.panel, 0, 1.5f);
+  return stop;
+}
+
+/// Draws all sliders in columns, as many as fit, and asks what they are moved to.
+void draw_sliders_in(const Ui& ui, const Rect& room, App& app) {
+  const WhatIfPanel& panel = *app.what_if;
+  const size_t columns = room.w > 560 ? 2 : 1;
+  const size_t rows = (kKnobs + columns - 1) / columns;
+  const float wide =
+      (room.w - 18 * static_cast<float>(columns - 1)) / static_cast<float>(columns);
+  const Scroll scroll(ui, "sliders", room, kSliderRow * static_cast<float>(rows), 0, 0,
+                      kSliderRow);
+  std::optional<tracer::WhatIf> next;
+  for (size_t i = 0; i < kKnobs; ++i) {
+    const Rect row{room.x + static_cast<float>(i / rows) * (wide + 18),
+                   scroll.top() + kSliderRow * static_cast<float>(i % rows), wide,
+                   kSliderRow};
+    if (row.y < room.y - 0.5f || row.bottom() > scroll.bottom() + 0.5f) continue;
+    const auto knob = static_cast<Knob>(i);
+    const SliderFace face = face_of(knob, *panel.question, panel.room);
+    ImGui::PushID(static_cast<int>(i));
+    const size_t stop = draw_slider(ui, row, face);
+    ImGui::PopID();
+    if (stop != face.stop) next = with_stop(knob, stop, *panel.question, panel.room);
+  }
+  if (next) ask(app, *next);
+}
+
+/// Returns the step that the sliders give, beside the recorded one, as a sentence.
+std::string step_sentence(const WhatIfPanel& panel) {
+  if (!panel.step) return "Computing …";
+  const bool fresh =
+      panel.step_of == panel.question || panel.answered == panel.question;
+  std::string text = fmt::format(
+      "**{}** a step; recorded {}: **{}**", human_time(*panel.step),
+      human_time(panel.recorded_step), change_text(panel.recorded_step, *panel.step));
+  const tracer::WhatIf& question = *panel.question;
+  if (!question.mode.empty() && !panel.room.batches.empty()) {
+    const auto each = panel.room.batches.front();
+    const int64_t batch = question.batch > 0 ? question.batch : each * question.devices;
+    const double images = static_cast<double>(batch) / seconds(*panel.step);
+    text += fmt::format(" · batch {}, {:.0f} images/s on {} device{}", batch, images,
+                        question.devices, question.devices == 1 ? "" : "s");
+  }
+  return fresh ? text : text + " …";
+}
+
+/// Returns what else has to be said, or "".
+std::string remark(const WhatIfPanel& panel) {
+  if (!panel.problem.empty()) return panel.problem;
+  const tracer::WhatIf& question = *panel.question;
+  if (question.mode == "ddp" && question.devices > tracer::kMostDevices) {
+    return fmt::format(
+        "{} ranks do the same: stage and timeline show ranks 0, 1, {} and {} of them, "
+        "without the messages between ranks",
+        question.devices, question.devices / 2, question.devices - 1);
+  }
+  return "";
+}
+
+/// Draws the command that gives the same times. Returns what is left of the room.
+void draw_command(const Ui& ui, Rect line, App& app) {
+  const Theme& t = ui.theme;
+  const std::string command = what_if_command(app);
+  const WhatIfPanel& panel = *app.what_if;
+  if (panel.other) {
+    const char* label = panel.emulated ? "show recorded" : "show emulated";
+    const float wide = ui.width(Type::body, label) + 20;
+    if (ui.button("toggle", line.take_right(wide), label)) toggle_emulated(app);
+    line.take_right(6);
+  }
+  if (ui.button("copy", line.take_right(54), "copy")) {
+    ImGui::SetClipboardText(command.c_str());
+    app.say("copied: " + command);
+  }
+  line.take_right(8);
+  ui.text_cut(line.x, line.y + (line.h - ui.line_height(Type::mono_small)) / 2, line.w,
+              Type::mono_small, t.dim, command);
+}
+
+}  // namespace
+
+void draw_sliders(const Ui& ui, const Rect& area, App& app) {
+  const Theme& t = ui.theme;
+  Rect room{area.x + 13, area.y + 6, area.w - 26, area.h - 10};
+  if (app.what_if == nullptr || app.what_if->at != app.current()) open_what_if(app);
+  const WhatIfPanel& panel = *app.what_if;
+  if (!panel.question) {
+    ui.text_rich(room, Type::body, Type::strong,
+                 panel.problem.empty() ? t.dim : t.warning, t.text,
+                 panel.problem.empty() ? "Reading the trace …" : panel.problem);
+    return;
+  }
+  const auto say = [&](const std::string& words, ImU32 ink) {
+    const float high = ui.text_rich(room, Type::body, Type::strong, ink, t.text, words);
+    room.take_top(high + 4);
+  };
+  if (panel.problem.empty()) say(step_sentence(panel), t.dim);
+  if (const std::string more = remark(panel); !more.empty()) {
+    say(more, panel.problem.empty() ? t.dim : t.warning);
+  }
+  draw_command(ui, room.take_bottom(24), app);
+  room.take_bottom(6);
+  draw_sliders_in(ui, room, app);
+}
+
+}  // namespace lockstep::gui

@@ -1,0 +1,62 @@
+// The recorded step beneath the emulated one.
+#include <fmt/format.h>
+
+#include "base/units.h"
+#include "gui/app/what_if.h"
+#include "gui/panels/timeline_parts.h"
+
+namespace lockstep::gui {
+
+namespace {
+
+constexpr float kStrip = 3;  ///< points: height of the ghost in a row
+
+/// Draws where the recorded step ended, if that is in view.
+void draw_recorded_end(const TimelineFrame& frame, double end, int64_t length) {
+  const Scale scale = frame.scale();
+  const float x = scale.at(end);
+  const Theme& theme = frame.ui.theme;
+  const std::string words = "recorded: " + human_time(length);
+  const float wide = frame.ui.width(Type::small, words);
+  const bool beyond = x > frame.plot.right();
+  if (x < frame.plot.x) return;
+  for (float y = frame.plot.y; y < frame.plot.bottom() && !beyond; y += 7) {
+    frame.ui.fill({x, y, 1, 4}, theme.text);
+  }
+  const float at = std::min(x + 5, frame.plot.right() - wide - 8);
+  const float y = frame.plot.bottom() - 17;
+  frame.ui.fill({at - 4, y - 1, wide + 8, 17}, theme.raised, 4);
+  frame.ui.text(at, y, Type::small, theme.text, beyond ? words + " →" : words);
+}
+
+}  // namespace
+
+void draw_ghost(const TimelineFrame& frame) {
+  if (!shows_emulated(frame.app)) return;
+  const Ghost& ghost = frame.app.what_if->ghost;
+  const Step& step = frame.model.steps[frame.trace.state.step];
+  const auto begin = static_cast<double>(step.begin);
+  const Scale scale = frame.scale();
+  const ImU32 ink = with_alpha(frame.ui.theme.text, 0.55f);
+  frame.ui.list->PushClipRect(frame.plot.min(), frame.plot.max(), true);
+  const LaneLayout& layout = frame.cache.layout;
+  const auto [first, last] =
+      layout.between(frame.view.scroll, frame.view.scroll + frame.plot.h);
+  for (size_t i = first; i < last; ++i) {
+    const Strip& strip = layout.strips[i];
+    if (strip.role == Strip::Role::head || strip.role == Strip::Role::track) continue;
+    if (strip.lane >= ghost.lanes.size()) continue;
+    const float y = frame.top_of(strip) + strip.row_height - kStrip;
+    for (const auto& [from, to] : ghost.lanes[strip.lane]) {
+      const float x0 = scale.at(begin + static_cast<double>(from));
+      const float x1 = scale.at(begin + static_cast<double>(to));
+      if (x1 < frame.plot.x || x0 > frame.plot.right()) continue;
+      frame.ui.fill({x0, y, std::max(1.0f, x1 - x0), kStrip}, ink);
+      frame.count(1);
+    }
+  }
+  frame.ui.list->PopClipRect();
+  draw_recorded_end(frame, begin + static_cast<double>(ghost.length), ghost.length);
+}
+
+}  // namespace lockstep::gui

@@ -1,0 +1,171 @@
+// The sliders in the viewer: questions, answers, the recorded step and its ghost.
+#include "gui/app/what_if.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/gui/app/driver.h"
+#include "tracer/analysis/steps.h"
+
+namespace lockstep::gui {
+namespace {
+
+/// Answers everything that the viewer asks, as the window's threads would.
+void answer_all(App& app) {
+  while (awaits_what_if(app, true) != nullptr) {
+    WhatIfLab lab(what_if_source(app));
+    const WhatIfPanel* panel = awaits_what_if(app, false);
+    if (panel != nullptr) take_what_if(app, lab.step(panel->question));
+    take_what_if(app, lab.answer(app.what_if->question));
+  }
+}
+
+/// The length that `emulate` gives to what the sliders ask.
+int64_t emulated_length(const WhatIfPanel& panel) {
+  const tracer::WhatIf& w = *panel.question;
+  const tracer::Trace recorded = tracer::read_trace(golden("single.json.gz"));
+  tracer::ConstructedProgram program;
+  program.mode = w.mode;
+  program.devices = w.devices;
+  program.bucket_cap = int64_t{w.bucket_cap_mb} << 20;
+  tracer::EmulateOptions options;
+  options.link = w.link;
+  options.compute_scale = w.compute_scale;
+  const tracer::Trace emulated =
+      tracer::emulate(tracer::construct(recorded, program), options);
+  return join_ranks(tracer::find_steps(emulated)).at(0).length();
+}
+
+TEST(WhatIf, ShowsTheAnswerAndTheRecordedStepAgain) {
+  Driver viewer("single.json.gz");
+  viewer.press('j');
+  EXPECT_EQ(viewer.app.settings.drawer, Drawer::sliders);
+  ASSERT_NE(viewer.app.what_if, nullptr);
+  EXPECT_FALSE(shows_emulated(viewer.app));
+  answer_all(viewer.app);
+  viewer.frame();
+  ASSERT_TRUE(shows_emulated(viewer.app));
+  EXPECT_EQ(viewer.model().devices.size(), 4u);
+  EXPECT_FALSE(viewer.model().is_measured());
+  EXPECT_EQ(viewer.app.trace().verdict.state, Verdict::State::holds);
+  const WhatIfPanel& panel = *viewer.app.what_if;
+  EXPECT_EQ(panel.step, emulated_length(panel));
+  EXPECT_EQ(panel.step, viewer.model().steps[0].length);
+  viewer.press('j', kShift);
+  EXPECT_FALSE(shows_emulated(viewer.app));
+  EXPECT_EQ(viewer.model().devices.size(), 1u);
+  EXPECT_TRUE(viewer.model().is_measured());
+  viewer.press('j', kShift);
+  EXPECT_TRUE(shows_emulated(viewer.app));
+}
+
+TEST(WhatIf, AMovedSliderIsAnswered) {
+  Driver viewer("single.json.gz");
+  open_what_if(viewer.app, tracer::parse_what_if("--mode ddp --devices 2"));
+  answer_all(viewer.app);
+  const int64_t before = *viewer.app.what_if->step;
+  ask(viewer.app, tracer::parse_what_if("--mode ddp --devices 2 --link-gb-per-s 0.5"));
+  answer_all(viewer.app);
+  EXPECT_GT(viewer.app.what_if->step, before);
+  EXPECT_EQ(*viewer.app.what_if->step, emulated_length(*viewer.app.what_if));
+  EXPECT_EQ(viewer.model().steps[0].length, viewer.app.what_if->step);
+  EXPECT_EQ(what_if_command(viewer.app),
+            "./lockstep emulate single.json.gz --mode ddp --devices 2 --link-gb-per-s "
+            "0.5");
+}
+
+TEST(WhatIf, ARecordedProgramKeepsItsDevices) {
+  Driver viewer("dp.json.gz");
+  open_what_if(viewer.app);
+  answer_all(viewer.app);
+  ASSERT_TRUE(shows_emulated(viewer.app));
+  EXPECT_EQ(viewer.model().devices.size(), 4u);
+  EXPECT_EQ(viewer.app.what_if->room.devices, 4);
+  EXPECT_NE(viewer.app.what_if->room.why_not, "");
+  EXPECT_EQ(what_if_command(viewer.app), "./lockstep emulate dp.json.gz");
+}
+
+TEST(WhatIf, ManyRanksAreRepresented) {
+  Driver viewer("single.json.gz");
+  open_what_if(viewer.app, tracer::parse_what_if("--mode ddp --devices 1024"));
+  answer_all(viewer.app);
+  ASSERT_TRUE(shows_emulated(viewer.app)) << viewer.app.what_if->problem;
+  EXPECT_EQ(viewer.model().devices.size(), 4u);
+  EXPECT_EQ(viewer.app.what_if->question->devices, 1024);
+}
+
+TEST(WhatIf, SaysWhatCannotBeAnswered) {
+  Driver viewer("single.json.gz");
+  open_what_if(viewer.app, tracer::parse_what_if("--mode ddp --devices 4 -b 30"));
+  answer_all(viewer.app);
+  EXPECT_NE(viewer.app.what_if->problem.find("cannot be shared equally"),
+            std::string::npos);
+  EXPECT_FALSE(shows_emulated(viewer.app));
+  viewer.frame();
+}
+
+TEST(WhatIf, AnotherTraceBeginsAnew) {
+  Driver viewer("single.json.gz");
+  open_what_if(viewer.app);
+  answer_all(viewer.app);
+  viewer.open("dp.json.gz");  // the recorded trace is shown again
+  EXPECT_FALSE(shows_emulated(viewer.app));
+  EXPECT_EQ(viewer.app.traces()[0].model->devices.size(), 1u);
+  viewer.frame();  // the drawer is open: it belongs to the new trace
+  answer_all(viewer.app);
+  EXPECT_EQ(viewer.app.what_if->room.devices, 4);
+  viewer.app.close_trace(1);
+  viewer.frame();
+  EXPECT_EQ(viewer.app.traces().size(), 1u);
+}
+
+// The ghost is where the recorded device was busy, on every rank that repeats it.
+TEST(WhatIf, EachRankHasTheGhostOfTheRecordedDevice) {
+  Driver viewer("single.json.gz");
+  open_what_if(viewer.app);
+  answer_all(viewer.app);
+  const Ghost& ghost = viewer.app.what_if->ghost;
+  EXPECT_EQ(ghost.length, viewer.app.what_if->recorded_step);
+  size_t compute = 0;
+  for (size_t i = 0; i < ghost.lanes.size(); ++i) {
+    const Lane& lane = viewer.model().lanes[i];
+    if (lane.is_host() || lane.stream != 0) continue;
+    ++compute;
+    ASSERT_FALSE(ghost.lanes[i].empty());
+    EXPECT_LE(ghost.lanes[i].back().second, ghost.length);
+    for (size_t j = 1; j < ghost.lanes[i].size(); ++j) {
+      EXPECT_GT(ghost.lanes[i][j].first, ghost.lanes[i][j - 1].second);
+    }
+  }
+  EXPECT_EQ(compute, 4u);
+}
+
+TEST(WhatIf, NotesBelongToTheRecordedTrace) {
+  Driver viewer("single.json.gz");
+  open_what_if(viewer.app);
+  answer_all(viewer.app);
+  viewer.press('b');
+  EXPECT_TRUE(viewer.app.trace().notes.placed.empty());
+  viewer.press('j', kShift);
+  viewer.press('b');
+  EXPECT_EQ(viewer.app.trace().notes.placed.size(), 1u);
+}
+
+// The mouse moves a slider, and the question follows.
+TEST(WhatIf, ASliderIsDragged) {
+  Driver viewer("single.json.gz", 1440, 900);
+  open_what_if(viewer.app);
+  answer_all(viewer.app);
+  viewer.app.settings.enlarged = Pane::drawer;
+  viewer.frame();
+  viewer.frame();
+  const auto before = *viewer.app.what_if->question;
+  bool moved = false;
+  for (float y = 100; y < 800 && !moved; y += 11) {
+    viewer.click(500, y);
+    moved = *viewer.app.what_if->question != before;
+  }
+  EXPECT_TRUE(moved);
+}
+
+}  // namespace
+}  // namespace lockstep::gui

@@ -1,0 +1,154 @@
+// The sliders: where they stand, what moving one asks, and that a question is a command
+// line.
+#include "gui/model/sliders.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace lockstep::gui {
+namespace {
+
+using tracer::WhatIf;
+
+WhatIfRoom one_device(std::vector<int64_t> batches) {
+  return {"single", 1, std::move(batches), "", {"dgx-a100", "two-sockets"}};
+}
+
+WhatIfRoom recorded_on(int devices) {
+  return {"dp", devices, {}, "it is of mode dp", {}};
+}
+
+SliderFace face(Knob knob, const WhatIf& question, const WhatIfRoom& room) {
+  return face_of(knob, question, room);
+}
+
+TEST(Sliders, StandWhereTheQuestionIs) {
+  const WhatIfRoom room = one_device({8});
+  const WhatIf question = first_question(room);
+  EXPECT_EQ(face(Knob::mode, question, room).value, "ddp");
+  EXPECT_EQ(face(Knob::devices, question, room).value, "4");
+  EXPECT_EQ(face(Knob::bucket_cap, question, room).value, "25 MiB");
+  EXPECT_EQ(face(Knob::gb_per_s, question, room).value, "12 GB/s");
+  EXPECT_EQ(face(Knob::latency, question, room).value, "10 µs");
+  EXPECT_EQ(face(Knob::compute, question, room).value, "1x");
+  for (size_t i = 0; i < kKnobs; ++i) {  // each default is a stop
+    const auto knob = static_cast<Knob>(i);
+    const SliderFace own = face(knob, question, room);
+    EXPECT_EQ(with_stop(knob, own.stop, question, room).devices, question.devices);
+    if (!own.off.empty()) continue;
+    EXPECT_EQ(face(knob, with_stop(knob, own.stop, question, room), room), own)
+        << own.name;
+  }
+}
+
+TEST(Sliders, EachStopIsReached) {
+  const WhatIfRoom room = one_device({8, 32});
+  for (size_t i = 0; i < kKnobs; ++i) {
+    const auto knob = static_cast<Knob>(i);
+    const WhatIf question = first_question(room);
+    const size_t stops = face(knob, question, room).stops;
+    EXPECT_GT(stops, 1u) << i;
+    for (size_t stop = 0; stop < stops; ++stop) {
+      EXPECT_EQ(face(knob, with_stop(knob, stop, question, room), room).stop, stop)
+          << face(knob, question, room).name;
+    }
+  }
+}
+
+TEST(Sliders, SayWhyTheyCannotBeMoved) {
+  WhatIf question;
+  const WhatIfRoom four = recorded_on(4);
+  EXPECT_EQ(first_question(four), question);
+  EXPECT_EQ(face(Knob::devices, question, four).value, "4");
+  EXPECT_EQ(face(Knob::devices, question, four).off,
+            "recorded with mode dp on 4 devices: only its times change");
+  EXPECT_EQ(face(Knob::gb_per_s, question, four).off, "");
+  const WhatIfRoom one = one_device({8});
+  question = first_question(one);
+  EXPECT_NE(face(Knob::batch, question, one).off.find("one batch was recorded"),
+            std::string::npos);
+  question.mode = "dp";
+  EXPECT_EQ(face(Knob::bucket_cap, question, one).off,
+            "only DDP has buckets: choose mode ddp");
+  question.hardware = "dgx-a100";
+  EXPECT_EQ(face(Knob::latency, question, one).off, "dgx-a100 has links of its own");
+}
+
+TEST(Sliders, KeepTheBatchOfEachDevice) {
+  const WhatIfRoom room = one_device({8, 32});
+  WhatIf question = first_question(room);
+  const size_t stops = face(Knob::batch, question, room).stops;
+  question = with_stop(Knob::batch, stops - 1, question, room);
+  EXPECT_EQ(question.batch, 4 * 32);
+  question = with_stop(Knob::devices, 7, question, room);
+  EXPECT_EQ(question.devices, 8);
+  EXPECT_EQ(question.batch, 8 * 32);
+}
+
+TEST(Sliders, DataParallelHasAtMostAsManyDevicesAsATrace) {
+  const WhatIfRoom room = one_device({8});
+  WhatIf question = first_question(room);
+  question.devices = 1024;
+  EXPECT_EQ(with_stop(Knob::mode, 0, question, room).devices, 64);
+}
+
+// Every place of the sliders is a command line that is read back as the same question.
+TEST(Sliders, AreACommandLine) {
+  const WhatIfRoom room = one_device({8, 13, 32});
+  std::mt19937 random(3);
+  WhatIf question = first_question(room);
+  for (int i = 0; i < 2000; ++i) {
+    const auto knob = static_cast<Knob>(random() % kKnobs);
+    const SliderFace own = face(knob, question, room);
+    if (!own.off.empty()) continue;
+    question = with_stop(knob, random() % own.stops, question, room);
+    const std::string options = tracer::what_if_options(question);
+    WhatIf read = tracer::parse_what_if(options);
+    if (question.mode != "ddp") {
+      EXPECT_EQ(tracer::what_if_options(read), options);
+    }
+    EXPECT_EQ(read, question) << options;
+  }
+}
+
+TEST(WhatIfOptions, AreThoseOfTheCommand) {
+  WhatIf question;
+  EXPECT_EQ(tracer::what_if_options(question), "");
+  question.mode = "ddp";
+  question.devices = 16;
+  question.batch = 512;
+  question.link.gb_per_s = 0.1;
+  EXPECT_EQ(tracer::what_if_options(question),
+            "--mode ddp --devices 16 --batch-size 512 --link-gb-per-s 0.1");
+  EXPECT_EQ(tracer::parse_what_if("--devices=16 --mode ddp -b 512 --link-gb-per-s 0.1"),
+            question);
+}
+
+TEST(WhatIfOptions, NameWhatIsWrong) {
+  for (const auto& [text, says] :
+       {std::pair{"--nodes 4", "--nodes: unknown; fix: use --mode, "},
+        {"--devices 4", "--devices: this is an option of a constructed program"},
+        {"--mode ddp --devices 0", "--devices: '0' is not a whole number from 1"},
+        {"--mode tp", "--mode: 'tp' is not one of dp, ddp"},
+        {"--link-gb-per-s", "--link-gb-per-s: a value is missing"},
+        {"--hardware a --link-gb-per-s 3", "--hardware: it has links of its own"}}) {
+    try {
+      tracer::parse_what_if(text);
+      ADD_FAILURE() << text;
+    } catch (const std::invalid_argument& error) {
+      EXPECT_EQ(std::string(error.what()).rfind(says, 0), 0u) << error.what();
+    }
+  }
+}
+
+TEST(Sliders, SayTheChange) {
+  EXPECT_EQ(change_text(100, 62), "−38 %");
+  EXPECT_EQ(change_text(100, 112), "+12 %");
+  EXPECT_EQ(change_text(1000, 1001), "±0 %");
+  EXPECT_EQ(change_text(100, 310), "3.1x");
+  EXPECT_EQ(change_text(0, 5), "");
+}
+
+}  // namespace
+}  // namespace lockstep::gui
