@@ -127,8 +127,9 @@ WhatIfReply WhatIfLab::answer(const std::optional<tracer::WhatIf>& question) {
     Model model = load_model(source_.recorded.name, tracer::trace_text(trace));
     const bool analysed = model.events.size() > kAnalysedAtOnce;
     reply.trace = std::make_shared<OpenTrace>(opened_trace(std::move(model)));
+    const Model& own = *reply.trace->model;
+    reply.gaps = gaps_of(own, tracer::find_bindings(trace));
     if (analysed) {
-      const Model& own = *reply.trace->model;
       reply.trace->why = placed(own, analyse(why_source(own)));
     }
   } catch (const std::exception& failure) {
@@ -224,6 +225,7 @@ void take_what_if(App& app, WhatIfReply reply) {
   OpenTrace next = std::move(*reply.trace);
   OpenTrace& shown = app.trace();
   const OpenTrace& recorded = recorded_of(app, shown);
+  panel->gaps = std::move(reply.gaps);
   panel->ghost = ghost_of(*recorded.model,
                           compared_step(recorded, panel->recorded_step), *next.model);
   const bool first = !panel->emulated;

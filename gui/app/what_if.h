@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "gui/app/app.h"
+#include "gui/model/gaps.h"
 #include "gui/model/ghost.h"
 #include "gui/model/sliders.h"
 #include "gui/model/why.h"
@@ -30,6 +31,7 @@ struct WhatIfReply {
   std::optional<int64_t> step;       ///< ns
   std::string problem;               ///< why there is no answer
   std::shared_ptr<OpenTrace> trace;  ///< nullptr if only the step was asked for
+  std::vector<Gap> gaps;             ///< of that trace, with what each waits for
 };
 
 /// Answers questions about one trace, one at a time, on any thread.
@@ -65,8 +67,9 @@ struct WhatIfPanel {
   /// While `emulated`, the recorded trace; else the emulated one, if there is one.
   std::optional<OpenTrace> other;
   bool emulated = false;
-  bool wanted = true;  ///< the first answer is shown at once
-  Ghost ghost;         ///< of the recorded step, in the lanes of the emulated trace
+  bool wanted = true;     ///< the first answer is shown at once
+  Ghost ghost;            ///< of the recorded step, in the lanes of the emulated trace
+  std::vector<Gap> gaps;  ///< of the emulated trace
   std::vector<tracer::Hardware> profiles;
 };
 

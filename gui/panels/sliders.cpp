@@ -107,6 +107,15 @@ std::string remark(const WhatIfPanel& panel) {
   return "";
 }
 
+/// Returns the longest gap of the emulated devices, and what binds it.
+std::string longest_wait(const App& app) {
+  const WhatIfPanel& panel = *app.what_if;
+  if (!panel.problem.empty() || !shows_emulated(app)) return "";
+  const Model& model = *app.traces()[panel.at].model;
+  const Gap* gap = longest_gap(model, panel.gaps);
+  return gap == nullptr ? "" : "Longest gap: " + gap_words(model, *gap);
+}
+
 /// Draws the command that gives the same times. Returns what is left of the room.
 void draw_command(const Ui& ui, Rect line, App& app) {
   const Theme& t = ui.theme;
@@ -147,6 +156,9 @@ void draw_sliders(const Ui& ui, const Rect& area, App& app) {
   if (panel.problem.empty()) say(step_sentence(panel), t.dim);
   if (const std::string more = remark(panel); !more.empty()) {
     say(more, panel.problem.empty() ? t.dim : t.warning);
+  }
+  if (const std::string gap = longest_wait(app); !gap.empty() && room.h > 150) {
+    say(gap, t.dim);
   }
   draw_command(ui, room.take_bottom(24), app);
   room.take_bottom(6);

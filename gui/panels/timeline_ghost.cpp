@@ -31,6 +31,16 @@ void draw_recorded_end(const TimelineFrame& frame, double end, int64_t length) {
 
 }  // namespace
 
+std::string gap_below(const TimelineFrame& frame, ImVec2 point) {
+  if (!shows_emulated(frame.app)) return "";
+  uint32_t depth = 0;
+  const Strip* strip = strip_at(frame, point, depth);
+  if (strip == nullptr || strip->role == Strip::Role::track) return "";
+  const auto at = static_cast<int64_t>(frame.scale().ns(point.x));
+  const Gap* gap = gap_at(frame.model, frame.app.what_if->gaps, strip->lane, at);
+  return gap == nullptr ? "" : gap_words(frame.model, *gap);
+}
+
 void draw_ghost(const TimelineFrame& frame) {
   if (!shows_emulated(frame.app)) return;
   const Ghost& ghost = frame.app.what_if->ghost;

@@ -161,7 +161,9 @@ void draw_hover(const TimelineFrame& frame) {
     return draw_tip(frame, track_lines(frame, *track, frame.mouse.x));
   }
   const uint32_t index = event_below(frame, frame.mouse);
-  if (index != kNoEvent) draw_tip(frame, event_lines(frame, index));
+  if (index != kNoEvent) return draw_tip(frame, event_lines(frame, index));
+  const std::string gap = gap_below(frame, frame.mouse);
+  if (!gap.empty()) draw_tip(frame, {gap, "what the sliders' program waits for"});
 }
 
 void draw_overview(const TimelineFrame& frame) {

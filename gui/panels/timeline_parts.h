@@ -179,6 +179,8 @@ Place place_of(const TimelineFrame& frame, uint32_t event);
 // ---- On top of the lanes
 
 void draw_ghost(const TimelineFrame& frame);  ///< of the recorded step: what_if.h
+/// Returns what the stream at a point waits for, of the sliders' program; else "".
+std::string gap_below(const TimelineFrame& frame, ImVec2 point);
 void draw_current(const TimelineFrame& frame);
 void draw_flows(const TimelineFrame& frame);
 void draw_path(const TimelineFrame& frame);  ///< while "Why not 4x?" is shown

@@ -23,8 +23,7 @@ struct ConstructedProgram {
   int devices = 2;
   /// Of all devices; 0: the batch of the trace on each of them, or in each micro-batch.
   int64_t batch = 0;
-  int64_t bucket_cap = plan::kBucketCap;           ///< bytes
-  int64_t first_bucket = plan::kFirstBucketBytes;  ///< the limit of the first bucket
+  int64_t bucket_cap = plan::kBucketCap;  ///< bytes
   /// If not empty: the number of gradients in each bucket, in the order in which they
   /// become ready, instead of `bucket_cap`.
   std::vector<size_t> buckets = {};
@@ -39,6 +38,7 @@ struct ConstructedProgram {
   /// `ring` or `tree`: how DDP sums buckets. Empty: as the hardware's library chooses,
   /// without hardware in rings.
   std::string all_reduce = {};
+  int64_t first_bucket = plan::kFirstBucketBytes;  ///< the limit of the first bucket
 };
 
 /// The largest number of devices for which each message of a ring is an event.
