@@ -11,7 +11,7 @@ namespace lockstep::gui {
 
 namespace {
 
-std::string stream_of(const Model& model, uint32_t event) {
+std::string owner_of_gap(const Model& model, uint32_t event) {
   const Lane& lane = model.lanes[model.events[event].lane];
   if (lane.is_host()) return "the host";
   return fmt::format("device {}", model.devices[lane.device].id);
@@ -62,13 +62,13 @@ std::string gap_words(const Model& model, const Gap& gap) {
   using Kind = tracer::Binding::Kind;
   const std::string& name = model.name_of(model.events[gap.event]);
   const std::string waits =
-      fmt::format("{} waits {} before {}", stream_of(model, gap.event),
+      fmt::format("{} waits {} before {}", owner_of_gap(model, gap.event),
                   human_time(gap.length()), name);
   const std::string by =
       gap.after == kNoEvent
           ? "what it needs"
           : fmt::format("{} on {}", model.name_of(model.events[gap.after]),
-                        stream_of(model, gap.after));
+                        owner_of_gap(model, gap.after));
   const std::string word = tracer::binding_word(gap.kind);
   switch (gap.kind) {
     case Kind::data:
