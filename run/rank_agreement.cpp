@@ -30,6 +30,7 @@ Facts shared_options(const RunConfig& c) {
       {"--mode", train::name(mode_of(c))},
       {"--dist-backend",
        std::string(word(on_cpus ? DistBackend::ring : c.distributed.backend))},
+      {"--device-type", std::string(word(c.device.type))},
       {"--dtype", std::string(word(c.device.dtype))},
       {"--start-epoch", fmt::to_string(c.recipe.start_epoch)},
       {"--steps", c.steps < 0 ? "of all epochs" : fmt::to_string(c.steps)},

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import time
 import unittest
 
@@ -41,12 +42,29 @@ class Launch(TempTest):
                       ["--nproc_per_node=2"],
                       ["--standalone", "--nproc-per-node", 2, "--"],
                       ["--nproc_per_node", 2, "--master_addr", "127.0.0.1",
-                       "--master_port", free_port()]):
+                       "--master_port", free_port()],
+                      ["--nproc-per-node", 2, "--master-port", free_port()],
+                      ["--nproc_per_node", 2, "--rdzv_backend", "c10d", "--rdzv_id",
+                       "job", "--tee", 3]):
             out, _ = run("launch", *words, *TOY64, "--steps", 2, "-p", 1)
             losses.append([line.split("Loss")[1].split()[0]
                            for line in out.splitlines() if STEP in line])
         self.assertEqual(len(losses[0]), 2)
-        self.assertEqual(losses, [losses[0]] * 4)
+        self.assertEqual(losses, [losses[0]] * 6)
+
+    def test_the_port_alone_is_rank_0s(self):
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            _, error = run("launch", "--master-port", taken.getsockname()[1], *TOY64,
+                           code=1)
+        self.assertIn("Address already in use", error)
+
+    def test_as_many_processes_as_devices(self):
+        cores = len(os.sched_getaffinity(0))
+        out, _ = run("launch", "--nproc-per-node", "cpu", *TOY, "--dtype", "float64",
+                     "-b", 8 * cores, "--steps", 1)
+        self.assertIn(f"batch {8 * cores}, 8 on each", out)
+        _, error = run("launch", "--nproc-per-node", "many", *TOY64, code=2)
+        self.assertIn("must be from 1 to 64, or auto, gpu or cpu", error)
 
     def test_variables_are_torchruns(self):
         launcher = Run(["launch", "--nnodes", 2, "--node-rank", 1, "--nproc-per-node",

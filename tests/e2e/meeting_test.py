@@ -93,6 +93,16 @@ class Meeting(TempTest):
                              r"--dist-backend ring, --batch-size \d+, --lr 0.1; "
                              r"fix: start all ranks with the same options")
 
+    def test_device_types_that_differ(self):
+        url = f"tcp://127.0.0.1:{free_port()}"
+        ranks = [self.start(["--world-size", 2, "--rank", rank, "--dist-url", url,
+                             *(["--device-type", "null"] if rank else [])])
+                 for rank in (0, 1)]
+        for rank in ranks:
+            self.assertEqual(rank.end(), 1)
+            self.assertIn("rank 1 has --device-type null, but rank 0 has --device-type "
+                          "reference", rank.err[0])
+
     def test_recipes_that_differ(self):
         recipe = {"--schedule": "cosine", "--accumulate": 2, "--label-smoothing": 0.1,
                   "--clip-grad-norm": 5, "--norm-weight-decay": 0, "--stem": "imagenet",
