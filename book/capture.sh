@@ -73,3 +73,8 @@ prints detective-single train "${null[@]}" -a vgg16_legacy --gpu 0 -b 2
 prints detective-fixed train "${null[@]}" -a vgg16 --mode dp -b 1600
 prints detective-224 train "${null[@]}" -a vgg16_legacy --mode dp -b 8 --image-size 224 \
   --length 8
+
+before=()
+mkdir -p tracer/emulate
+cp -r "$root/tracer/emulate/scoreboard" tracer/emulate/
+prints scoreboard emulate --scoreboard tracer/emulate/scoreboard/published.csv

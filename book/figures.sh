@@ -44,3 +44,11 @@ show apply-threads lessons/14-apply/trace.json.gz --at 1:parallel_apply
 show host-lead lessons/04-async-time/trace.json.gz --at 0:forward
 draw_fast naive-wall 11-ddp-naive --at @27.5ms
 draw_fast bucket-overlap 12-ddp-buckets --at @18.5ms
+
+plot() {  # plot NAME PROGRAM: gnuplot draws the rows of the scoreboard
+  "$lockstep" emulate --scoreboard tracer/emulate/scoreboard/published.csv \
+    --csv "$work/rows.csv" > /dev/null
+  gnuplot -e "rows='$work/rows.csv'; out='book/figures/$1.png'" "$2"
+  echo "$1: $(( $(stat -c %s "book/figures/$1.png") / 1024 )) KB" >&2
+}
+plot scoreboard-rows book/scoreboard.gp

@@ -13,6 +13,7 @@
 #include "cli/emulate_sweep.h"
 #include "cli/flags.h"
 #include "cli/hardware_profiles.h"
+#include "cli/scoreboard.h"
 #include "run/outputs.h"
 #include "tracer/analysis/steps.h"
 #include "tracer/analysis/summary.h"
@@ -29,7 +30,7 @@ namespace lockstep::cli {
 namespace {
 
 struct EmulateCommand {
-  std::string file, out, mode, against, hardware, batch_for;
+  std::string file, out, mode, against, hardware, batch_for, scoreboard;
   bool list_hardware = false;
   std::vector<std::string> further;
   bool json = false, optimise_buckets = false;
@@ -223,10 +224,30 @@ void require_no_link(const EmulateCommand& c) {
   }
 }
 
+/// --scoreboard: its rows are of other machines.
+void require_only_scoreboard(const EmulateCommand& c) {
+  if (c.file.empty() && c.mode.empty() && c.hardware.empty() && c.out.empty() &&
+      c.against.empty()) {
+    return;
+  }
+  throw UsageError(
+      "--scoreboard reads no trace; fix: leave out TRACE, --mode, --hardware, --out "
+      "and "
+      "--against");
+}
+
 int run(EmulateCommand c) {
   if (c.list_hardware) {
     std::printf("%s", list_hardware().c_str());
     return 0;
+  }
+  if (!c.scoreboard.empty()) {
+    require_only_scoreboard(c);
+    run_scoreboard(c.scoreboard, c.json, c.sweep_files.csv);
+    return 0;
+  }
+  if (!c.sweep_files.csv.empty() && c.sweeps.empty()) {
+    throw UsageError("--csv: no rows to write; fix: pass --sweep or --scoreboard");
   }
   if (c.file.empty()) throw UsageError("TRACE is required; fix: name a recorded trace");
   std::optional<tracer::Hardware> hardware;
@@ -305,9 +326,8 @@ void add_emulate(CLI::App& app, Action& action) {
   for (const char* other : {"--out", "--batch-size"}) {
     sweep->excludes(command->get_option(other));
   }
-  command
-      ->add_option("--csv", c->sweep_files.csv, "sweep: write its points as CSV, too")
-      ->needs(sweep);
+  command->add_option("--csv", c->sweep_files.csv,
+                      "sweep, scoreboard: write its points or rows as CSV, too");
   command
       ->add_option("--plot", c->sweep_files.plot,
                    "sweep over devices: draw NAME.svg and NAME.png with gnuplot")
@@ -357,6 +377,10 @@ void add_emulate(CLI::App& app, Action& action) {
       ->add_option("--host-scale", c->options.host_scale,
                    "the host is this many times as fast as recorded")
       ->capture_default_str();
+  command->add_option(
+      "--scoreboard", c->scoreboard,
+      "predict the rows of a CSV file of published measurements, and print how wrong "
+      "the predictions are");
   command->callback([c, command, &action] {
     for (const char* flag : kPipelineFlags) {
       if (command->count(flag) > 0) c->pipeline.given.insert(flag);
