@@ -10,10 +10,9 @@ set tics nomirror scale 0.5 textcolor rgb '#3B4252'
 set grid linecolor rgb '#E3E7ED' linetype 1
 set key off
 set logscale xy
-set xrange [0.15:1.2]
-set yrange [0.15:1.2]
-set xtics (0.2, 0.3, 0.5, 0.7, 1)
-set ytics (0.2, 0.3, 0.5, 0.7, 1)
+froms = '0.25 0.75 0.4 0.45'
+set xtics (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1)
+set ytics (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1)
 # Values are times or speeds; either way, the efficiency of a value is its ratio to that
 # of perfect scaling.
 is_time(metric) = metric[1:3] eq 'sec' || metric[1:2] eq 'ms'
@@ -29,6 +28,8 @@ colours = '#F2A33A #2F6FDE #6B4FA0 #3E9B6E'
 title_of(i) = system(sprintf("echo '%s' | cut -d'|' -f%d", titles, i))
 set multiplot layout 2,2
 do for [i=1:4] {
+  set xrange [word(froms, i)+0:1.1]
+  set yrange [word(froms, i)+0:1.1]
   set title title_of(i) font ',12' textcolor rgb '#1F2633'
   set xlabel 'efficiency, published' textcolor rgb '#3B4252'
   set ylabel 'efficiency, predicted' textcolor rgb '#3B4252'

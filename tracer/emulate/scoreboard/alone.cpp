@@ -14,8 +14,8 @@ namespace {
 constexpr double kAssumedBatch = 128;
 
 bool is_speed(const PublishedRow& row) {
-  return row.unit == Unit::seconds || row.unit == Unit::images ||
-         row.unit == Unit::images_each;
+  return row.unit == Measure::seconds || row.unit == Measure::images ||
+         row.unit == Measure::images_each;
 }
 
 /// How well a step on one device fits a row; the highest wins.
@@ -68,9 +68,9 @@ std::string first_word(const std::string& text) {
 
 double iteration_seconds(const PublishedRow& row, double batch) {
   switch (row.unit) {
-    case Unit::images:
+    case Measure::images:
       return batch * row.devices.value_or(1) / row.value;
-    case Unit::images_each:
+    case Measure::images_each:
       return batch / row.value;
     default:
       return row.value;
@@ -79,9 +79,9 @@ double iteration_seconds(const PublishedRow& row, double batch) {
 
 double value_of(const PublishedRow& row, double seconds, double batch) {
   switch (row.unit) {
-    case Unit::images:
+    case Measure::images:
       return batch * row.devices.value_or(1) / seconds;
-    case Unit::images_each:
+    case Measure::images_each:
       return batch / seconds;
     default:
       return seconds;
@@ -164,7 +164,7 @@ std::optional<Alone> AloneRows::find(const PublishedRow& row,
     if (batch && known && *batch != *known) continue;
     Alone alone = from_row(*one, batch.value_or(known.value_or(kAssumedBatch)));
     if (!batch || !known) {
-      if (one->unit == Unit::seconds || row.unit == Unit::seconds) continue;
+      if (one->unit == Measure::seconds || row.unit == Measure::seconds) continue;
       alone.batch_assumed = !batch && !known;
       alone.note = alone.batch_assumed
                        ? "batch not stated; taken as 128 of each device, 64 to 256"

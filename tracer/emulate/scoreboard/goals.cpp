@@ -93,7 +93,7 @@ bool sums_gradients(const RowPrediction& p) {
 
 /// Predicted efficiency minus the row's.
 double efficiency_error(const RowPrediction& p) {
-  if (p.row->unit == Unit::efficiency) return (p.predicted - p.row->value) / 100;
+  if (p.row->unit == Measure::efficiency) return (p.predicted - p.row->value) / 100;
   if (p.seconds == 0) return NAN;
   return p.alone_value / p.seconds - p.alone_value / iteration_seconds(*p.row, p.batch);
 }

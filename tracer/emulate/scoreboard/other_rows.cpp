@@ -59,7 +59,7 @@ const PublishedRow* like_on_one(const std::vector<PublishedRow>& rows,
   for (const PublishedRow& one : rows) {
     const MachineLinks other = machine_links(one.gpu, "nvlink");
     if (one.sharing == Sharing::single && !one.anomaly && one.model == row.model &&
-        one.unit == Unit::images && one.precision == row.precision &&
+        one.unit == Measure::images && one.precision == row.precision &&
         one.batch == batch && other.links == links.links && links.links > 2 &&
         other.gb_per_s == links.gb_per_s) {
       return &one;
@@ -167,8 +167,9 @@ double pipeline_speed(const Net* net, int stages, int micro_batches) {
 void predict_other(const std::vector<PublishedRow>& rows, const AloneRows& alone_rows,
                    RowPrediction& result) {
   const PublishedRow& row = *result.row;
-  if (row.unit == Unit::bucket_bytes) return predict_bucket(result);
-  if (row.unit == Unit::efficiency) return predict_efficiency(rows, alone_rows, result);
+  if (row.unit == Measure::bucket_bytes) return predict_bucket(result);
+  if (row.unit == Measure::efficiency)
+    return predict_efficiency(rows, alone_rows, result);
   if (row.sharing == Sharing::pipeline) return predict_pipeline(rows, result);
   result.why_not = "'" + row.metric + "' is not predicted";
 }

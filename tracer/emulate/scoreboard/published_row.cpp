@@ -69,16 +69,16 @@ std::optional<double> number_after(std::string_view text, std::string_view key) 
 
 void read_unit(PublishedRow& row) {
   const std::string& metric = row.metric;
-  const auto unit = [&](Unit kind, double factor = 1) {
+  const auto unit = [&](Measure kind, double factor = 1) {
     row.unit = kind;
     row.factor = factor;
   };
-  if (metric == "ms_per_iter") return unit(Unit::seconds, 1e-3);
-  if (metric.starts_with("sec_per_iter")) return unit(Unit::seconds);
-  if (metric == "img_per_s") return unit(Unit::images);
-  if (metric == "img_per_s_per_gpu") return unit(Unit::images_each);
-  if (metric == "scaling_efficiency_pct") return unit(Unit::efficiency);
-  if (metric.starts_with("allreduce_bytes_bucket")) return unit(Unit::bucket_bytes);
+  if (metric == "ms_per_iter") return unit(Measure::seconds, 1e-3);
+  if (metric.starts_with("sec_per_iter")) return unit(Measure::seconds);
+  if (metric == "img_per_s") return unit(Measure::images);
+  if (metric == "img_per_s_per_gpu") return unit(Measure::images_each);
+  if (metric == "scaling_efficiency_pct") return unit(Measure::efficiency);
+  if (metric.starts_with("allreduce_bytes_bucket")) return unit(Measure::bucket_bytes);
 }
 
 Sharing sharing_of(const std::string& mode) {
@@ -118,7 +118,7 @@ void read_numbers(PublishedRow& row, const RowReader& reader) {
 
 void read_settings(PublishedRow& row) {
   auto cap = number_after(row.metric, "bucket");
-  if (row.unit == Unit::bucket_bytes) cap = number_after(row.metric, "_cap");
+  if (row.unit == Measure::bucket_bytes) cap = number_after(row.metric, "_cap");
   if (cap) row.bucket_cap = static_cast<int64_t>(*cap) << 20;
   const std::string notes = "; " + row.notes;
   row.stages = static_cast<int>(number_after(notes, "; stages=").value_or(0));

@@ -10,7 +10,7 @@
 namespace lockstep::tracer {
 
 /// In what a value is measured.
-enum class Unit {
+enum class Measure {
   seconds,       ///< per iteration; other units of time are converted
   images,        ///< per second, of all devices
   images_each,   ///< per second, of each device
@@ -34,7 +34,7 @@ struct PublishedRow {
   std::optional<double> batch;  ///< of all devices, in images
   bool anomaly = false;         ///< must not be fitted
 
-  Unit unit = Unit::other;
+  Measure unit = Measure::other;
   double value = 0;   ///< in `unit`
   double factor = 1;  ///< what the printed value was multiplied by
   Sharing sharing = Sharing::unknown;

@@ -21,8 +21,8 @@ Sum sum_of(const PublishedRow& row) {
 }
 
 bool is_step_time(const PublishedRow& row) {
-  return row.unit == Unit::seconds || row.unit == Unit::images ||
-         row.unit == Unit::images_each;
+  return row.unit == Measure::seconds || row.unit == Measure::images ||
+         row.unit == Measure::images_each;
 }
 
 /// A row whose step on one device is known.
