@@ -19,6 +19,11 @@ tracer::Trace read(const WhySource& source) {
   return tracer::open_text({source.text, source.owned}, source.name);
 }
 
+bool has_representatives(const tracer::Trace& trace) {
+  const auto facts = trace.lockstep.find(top::constructed);
+  return facts != trace.lockstep.end() && facts->contains("representatives");
+}
+
 /// Returns the recorded trace of the sliders, whichever trace is shown.
 const OpenTrace& recorded_of(const App& app, const OpenTrace& shown) {
   const WhatIfPanel& panel = *app.what_if;
@@ -127,6 +132,11 @@ WhatIfReply WhatIfLab::answer(const std::optional<tracer::WhatIf>& question) {
     Model model = load_model(source_.recorded.name, tracer::trace_text(trace));
     const bool analysed = model.events.size() > kAnalysedAtOnce;
     reply.trace = std::make_shared<OpenTrace>(opened_trace(std::move(model)));
+    if (has_representatives(trace)) {
+      reply.trace->verdict = {};
+      reply.trace->verdict.why = "some ranks represent the others, without messages";
+      reply.trace->model->problems.clear();
+    }
     const Model& own = *reply.trace->model;
     reply.gaps = gaps_of(own, tracer::find_bindings(trace));
     if (analysed) {

@@ -100,8 +100,9 @@ std::string remark(const WhatIfPanel& panel) {
   const tracer::WhatIf& question = *panel.question;
   if (question.mode == "ddp" && question.devices > tracer::kMostDevices) {
     return fmt::format(
-        "{} ranks do the same: stage and timeline show ranks 0, 1, {} and {} of them, "
-        "without the messages between ranks",
+        "{} ranks do the same: the panels show ranks 0, 1, {} and {}, without the "
+        "messages between ranks; images/s and bytes beside the stage are of these "
+        "alone",
         question.devices, question.devices / 2, question.devices - 1);
   }
   return "";

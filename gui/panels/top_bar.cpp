@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "gui/app/what_if.h"
+#include "gui/model/details.h"
 #include "gui/panels/panels.h"
 #include "gui/panels/widgets.h"
 
@@ -13,6 +14,18 @@ std::string_view clock_words(const Model& model) {
   if (!model.has_device_times()) return "null: no times";
   return model.is_measured() ? values::measured : values::emulated;
 }
+
+namespace {
+
+/// Returns " of 1024" if the ranks represent more, else "".
+std::string represented(const Model& model) {
+  const tracer::Json& meta = meta_of(model);
+  const auto facts = meta.find(top::constructed);
+  if (facts == meta.end() || !facts->contains("representatives")) return "";
+  return fmt::format(" of {}", int_arg(*facts, "devices", 0));
+}
+
+}  // namespace
 
 std::string trace_title(const Model& model) {
   const std::string mode = model.meta_text(top::mode);
@@ -35,7 +48,8 @@ std::string trace_title(const Model& model) {
     text += fmt::format(" · {} worker{}, {} server{}", n - servers,
                         n - servers == 1 ? "" : "s", servers, servers == 1 ? "" : "s");
   } else if (n > 1) {
-    text += fmt::format(" · {} {}", n, model.ranks() > 1 ? "ranks" : "devices");
+    text += fmt::format(" · {}{} {}", n, represented(model),
+                        model.ranks() > 1 ? "ranks" : "devices");
   }
   if (model.alone >= 0) text += fmt::format(" · rank {} only", model.alone);
   return text;

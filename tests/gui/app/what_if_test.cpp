@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "gui/panels/panels.h"
 #include "tests/gui/app/driver.h"
 #include "tracer/analysis/steps.h"
 
@@ -91,6 +92,9 @@ TEST(WhatIf, ManyRanksAreRepresented) {
   ASSERT_TRUE(shows_emulated(viewer.app)) << viewer.app.what_if->problem;
   EXPECT_EQ(viewer.model().devices.size(), 4u);
   EXPECT_EQ(viewer.app.what_if->question->devices, 1024);
+  EXPECT_EQ(viewer.app.trace().verdict.state, Verdict::State::not_checked);
+  EXPECT_TRUE(viewer.model().problems.empty());
+  EXPECT_NE(trace_title(viewer.model()).find("4 of 1024 ranks"), std::string::npos);
 }
 
 TEST(WhatIf, SaysWhatCannotBeAnswered) {
