@@ -169,7 +169,7 @@ int main(int argc, char** argv) {
     for (const char* backend : {"ring", "gloo"}) {
       if (backend == std::string("gloo") && !has_gloo()) continue;
       rank.by_backend[backend] =
-          make_communicator({backend, store, "", rank.rank, kRanks});
+          make_communicator({backend, store, "127.0.0.1", rank.rank, kRanks});
     }
     run(rank, rounds);
   } catch (const std::exception& error) {
