@@ -165,7 +165,7 @@ int main(int argc, char** argv) {
   try {
     const auto store =
         make_store(parse_init_method("file://" + file, rank.rank, kRanks), rank.rank,
-                   kRanks, Milliseconds(60'000));
+                   kRanks, lockstep::Milliseconds(60'000));
     for (const char* backend : {"ring", "gloo"}) {
       if (backend == std::string("gloo") && !has_gloo()) continue;
       rank.by_backend[backend] =
