@@ -78,7 +78,12 @@ class ServerJudge {
   void judge_versions() {
     Law& order = test_.law("version-order", "each update of a server adds one version");
     Law& read = test_.law("read-version", "a gradient is for the weights pulled last");
+    // So the staleness of a worker's updates adds up to at most the number of updates
+    // that others made between its first one and its last one: a mean of N − 1, for N
+    // workers, in the long run.
+    Law& own = test_.law("own-updates-read", "a worker pulls its own updates");
     std::map<int64_t, int64_t> versions;
+    std::map<std::pair<int64_t, int64_t>, int64_t> last_of;  // server, worker
     for (const Request& update : updates_) {
       const int64_t version = int_arg(update.event->args, keys::version);
       const int64_t read_version = int_arg(update.event->args, keys::read_version);
@@ -91,6 +96,14 @@ class ServerJudge {
                          update.server, version, read_version, before);
                    });
       before->second = version;
+      int64_t& last = last_of[{update.server, update.worker}];
+      own.expect(last <= read_version, update.event->id, [&] {
+        return fmt::format(
+            "worker {} pushes a gradient for version {} of server {}, after it made "
+            "version {}",
+            update.worker, read_version, update.server, last);
+      });
+      last = version;
     }
     std::map<std::pair<int64_t, int64_t>, int64_t> pulled;
     size_t next = 0;
