@@ -7,6 +7,7 @@
     ```{trace-figure} path          an image of a trace, rendered by book/figures.sh
     ```{drawing} path               a drawing in SVG, by day and by night
     ```{rosetta} path               a table PyTorch ⇄ lockstep, checked
+    ```{equality} path              which ways of training are equal, as a test found
     :::{answer}                     an answer, hidden until clicked
     ```{coverage}                   the lines of the engine that no page shows
     ```{lessons}                    links to the existing chapters
@@ -19,10 +20,10 @@ empty or unused is a warning, and warnings fail the build. README.md lists the o
 
 def setup(app):
     # Imported here so that cxx and regions can be used without Sphinx.
-    from . import answer, coverage, drawing, evidence, lessons, pages, rosetta
-    from . import show, shown
+    from . import answer, coverage, drawing, equality, evidence, lessons, pages
+    from . import rosetta, show, shown
 
-    for part in (shown, show, answer, evidence, drawing, lessons, rosetta, coverage,
-                 pages):
+    for part in (shown, show, answer, evidence, drawing, equality, lessons, rosetta,
+                 coverage, pages):
         part.setup(app)
     return {"version": "1", "parallel_read_safe": True, "parallel_write_safe": True}

@@ -36,15 +36,16 @@ std::vector<test::Row> rows_of_whole_nets() {
       test::shared_memory(sharing::UpdateBy::store, sharing::LockFor::update);
   return {
       {"dp", "single", test::by_data_parallel, test::by_one_device,
-       kBatchNorm | kDropout, ""},
+       kBatchNorm | kDropout,
+       "each replica normalizes its own chunk, and draws its own dropout masks"},
       {"ddp", "dp", test::by_ddp, test::by_data_parallel, kNothing, ""},
       {"ps sync", "ddp", test::by_workers(sync), test::by_ddp, kNothing, ""},
       {"locked N=1", "single", test::by_one_worker(locked), test::by_one_device,
        kNothing, "", true},
       {"naive pipeline", "single", test::by_naive_model_parallel(), test::by_one_device,
-       kDropout, "", true},
-      {"1f1b M=2", "accumulate 2", one_f_one_b, test::by_accumulating(2), kDropout, "",
-       true},
+       kDropout, "a device has its own dropout masks", true},
+      {"1f1b M=2", "accumulate 2", one_f_one_b, test::by_accumulating(2), kDropout,
+       "a device has its own dropout masks", true},
   };
 }
 

@@ -1,6 +1,7 @@
 // The equality matrix: which ways of sharing the work train the same, with which nets.
 #include "tests/engine/sharing/equality.h"
 
+#include "tests/engine/sharing/hybrid_way.h"
 #include "tests/engine/sharing/pipeline_ways.h"
 #include "tests/engine/sharing/worker_ways.h"
 
@@ -40,11 +41,14 @@ const std::vector<Column>& columns() {
       {"toy u", kUneven, {toy, {5}, 3, uneven, of_toy}},
       {"resnet", kBatchNorm, {resnet, image, 3, even, of_resnet}},
       {"resnet u", kBatchNorm | kUneven, {resnet, image, 3, uneven, of_resnet}},
-      {"vgg", kNothing, {vgg, image, 3, even, of_vgg}},
-      {"vgg u", kUneven, {vgg, image, 3, uneven, of_vgg}},
-      {"vgg d", kDropout, {vgg_dropout, image, 3, even, of_vgg}},
-      {"vgg bn", kBatchNorm, {vgg_bn, image, 3, even, of_vgg}},
-      {"vgg bdu", kBatchNorm | kDropout | kUneven, {vgg_all, image, 3, uneven, of_vgg}},
+      {"vgg", kNothing, {vgg, image, 3, even, of_vgg}, true},
+      {"vgg u", kUneven, {vgg, image, 3, uneven, of_vgg}, true},
+      {"vgg d", kDropout, {vgg_dropout, image, 3, even, of_vgg}, true},
+      {"vgg bn", kBatchNorm, {vgg_bn, image, 3, even, of_vgg}, true},
+      {"vgg bdu",
+       kBatchNorm | kDropout | kUneven,
+       {vgg_all, image, 3, uneven, of_vgg},
+       true},
   };
   return all;
 }
@@ -95,6 +99,24 @@ std::vector<Row> of_model_parallel() {
   };
 }
 
+std::vector<Row> of_features() {
+  const auto dp_features = [](int devices) -> Way {
+    return [=](const Problem& p) { return test::by_dp_features(p, devices); };
+  };
+  const char* const masks =
+      "the classifier, on another device, has other dropout masks";
+  const char* const split = "each replica normalizes its own chunk; and ";
+  static const std::string both = std::string(split) + masks;
+  return {
+      {"dp-features", "single", dp_features(4), test::by_one_device, kBatchNorm,
+       "each replica normalizes its own chunk", false, true},
+      {"hybrid", "single", test::by_hybrid, test::by_one_device, kBatchNorm | kDropout,
+       both.c_str(), false, true},
+      {"hybrid", "dp-features on 3", test::by_hybrid, dp_features(3), kDropout, masks,
+       false, true},
+  };
+}
+
 std::vector<Row> of_workers() {
   using test::in_turn;
   const auto lock = [](LockFor what) {
@@ -139,7 +161,8 @@ std::vector<Row> of_workers() {
 
 TEST(EqualityMatrix, IsTheCommittedTable) {
   std::vector<Row> rows;
-  for (const auto& group : {of_data_parallel(), of_model_parallel(), of_workers()}) {
+  for (const auto& group :
+       {of_data_parallel(), of_model_parallel(), of_features(), of_workers()}) {
     rows.insert(rows.end(), group.begin(), group.end());
   }
   test::expect_committed("equality.txt", test::table(columns(), rows));
