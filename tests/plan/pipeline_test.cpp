@@ -2,6 +2,7 @@
 // micro-batches where nothing else is said), and against each rule broken on purpose.
 #include "engine/plan/pipeline.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -176,6 +177,31 @@ TEST(Pipeline, EveryScheduleObeysTheRules) {
         EXPECT_EQ(broken_rule(schedule, m), "") << ranks << " " << m << " " << stages;
       }
     }
+  }
+}
+
+/// V stages per rank, M micro-batches, P ranks.
+struct TorchCase {
+  int stages, micro_batches, ranks;
+};
+
+// PyTorch's test/distributed/pipelining/test_schedule.py, class TestSchedulePlan: the
+// cases of ScheduleLoopedBFS and ScheduleInterleaved1F1B, then those of the flexible
+// numbers of micro-batches.
+TEST(Pipeline, PyTorchsCasesAreValid) {
+  for (const TorchCase& c : std::vector<TorchCase>{
+           {2, 2, 2},   {2, 4, 4},    {2, 8, 2},  {2, 8, 4},  {2, 8, 8},  {4, 4, 4},
+           {4, 8, 4},   {4, 8, 8},    {4, 16, 4}, {4, 32, 4}, {4, 64, 4}, {4, 16, 16},
+           {4, 32, 32}, {4, 128, 64}, {3, 2, 2},  {3, 8, 2},  {3, 12, 4}, {4, 6, 3},
+           {4, 10, 5},  {2, 3, 4},    {2, 10, 4}, {2, 15, 4}}) {
+    const std::string name =
+        fmt::format("V={} M={} P={}", c.stages, c.micro_batches, c.ranks);
+    const auto schedule = pipeline_schedule(PipelineOrder::interleaved, c.ranks,
+                                            c.micro_batches, c.stages);
+    EXPECT_EQ(broken_rule(schedule, c.micro_batches), "") << name;
+    size_t actions = 0;
+    for (const auto& rank : schedule) actions += rank.size();
+    EXPECT_EQ(actions, 2u * c.stages * c.micro_batches * c.ranks) << name;
   }
 }
 

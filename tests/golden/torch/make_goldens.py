@@ -28,6 +28,7 @@ import rules
 import sampler
 import spread
 import tables
+import workers
 
 HERE = pathlib.Path(__file__).resolve().parent
 DATA_PARALLEL = [
@@ -62,6 +63,8 @@ def files():
         jobs[f"pipeline_{name}_b{batch}_m{m}"] = job
     for job in ddp_cases.JOBS:
         jobs[f"ddp_{job.__name__}"] = job
+    for job in workers.JOBS:
+        jobs[f"workers_{job.__name__}"] = job
     jobs["float32_spread"] = functools.partial(spread.all_spreads, DATA_PARALLEL)
     return jobs
 
