@@ -5,6 +5,7 @@
 #include "tests/tracer/golden.h"
 #include "tests/tracer/made_pipeline.h"
 #include "tracer/analysis/summary.h"
+#include "tracer/format/merge.h"
 #include "tracer/kineto/kineto.h"
 
 namespace lockstep::tracer {
@@ -118,6 +119,34 @@ TEST(PipelineText, SendAndRecvOfNcclAreTheLink) {
   EXPECT_EQ(theirs->times.sum(), 4 * theirs->length());
   EXPECT_GE(theirs->times[link], ours->times[link]);
   EXPECT_GT(ours->times[link], 0);
+}
+
+/// The files of two ranks, as tests/golden/pipeline_ranks.py writes them: stage 1 takes
+/// 200 and 400 us, stage 0 half of that, a message 20 us.
+Trace merged_ranks_of_pytorch() {
+  std::vector<Trace> ranks;
+  for (const char* name : {"pipeline_rank0.json", "pipeline_rank1.json"}) {
+    ranks.push_back(import_kineto(read_trace(testing::golden() / name)));
+  }
+  return merge_traces(std::move(ranks), {"rank 0", "rank 1"});
+}
+
+TEST(PipelineText, OfTheFilesOfTwoRanksOfPyTorch) {
+  const Trace trace = merged_ranks_of_pytorch();
+  const auto grid = grid_of(trace);
+  ASSERT_NE(grid, nullptr);
+  ASSERT_EQ(grid->devices.size(), 2u);
+  EXPECT_EQ(grid->length(), 2'740'000) << "100 + 20 + 4 x 600 + 20 + 200 us";
+  EXPECT_EQ(grid->times.sum(), 2 * grid->length());
+  const SlotTimes& first = grid->devices[0].times;
+  const SlotTimes& last = grid->devices[1].times;
+  EXPECT_EQ(first[pass], 4 * 300'000);
+  EXPECT_EQ(last[pass], 4 * 600'000);
+  EXPECT_EQ(first[link], 4 * 20'000) << "the gradients";
+  EXPECT_EQ(last[link], 2 * 20'000) << "the first activation, the last gradient";
+  EXPECT_EQ(grid->times[host] + grid->times[unknown] + grid->times[core], 0);
+  EXPECT_GT(first[imbalance], 500'000) << "the other stage is half as fast";
+  EXPECT_EQ(grid->times.idle(), 2 * grid->length() - 3'600'000);
 }
 
 TEST(PipelineText, OneRanksFileLeavesWaitsUnknown) {
