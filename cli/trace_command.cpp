@@ -10,6 +10,7 @@
 #include "tracer/analysis/check.h"
 #include "tracer/analysis/diff.h"
 #include "tracer/analysis/hybrid_step.h"
+#include "tracer/analysis/server_keys.h"
 #include "tracer/analysis/staleness.h"
 #include "tracer/analysis/steps.h"
 #include "tracer/analysis/summary.h"
@@ -54,15 +55,20 @@ int summary(const TraceOptions& o) {
   }
   const tracer::Summary result = tracer::summarize(trace);
   const tracer::ServerSummary servers = tracer::summarize_servers(trace);
+  const auto server_count = static_cast<int>(servers.servers.size());
   const tracer::HybridLedger hybrid = tracer::hybrid_ledger(trace);
   if (o.json) {
     tracer::Json json = tracer::summary_json(result);
-    if (!servers.servers.empty()) json["parameter_servers"] = servers_json(servers);
+    if (server_count > 0) {
+      json["parameter_servers"] = servers_json(servers);
+      json["parameter_servers"]["owned"] = server_keys_json(trace, server_count);
+    }
     if (!hybrid.rows.empty()) json["hybrid"] = hybrid_json(hybrid);
     print(json.dump(1));
     return 0;
   }
-  print(tracer::summary_text(result) + servers_text(servers) + hybrid_text(hybrid));
+  print(tracer::summary_text(result) + servers_text(servers) +
+        server_keys_text(trace, server_count) + hybrid_text(hybrid));
   return 0;
 }
 

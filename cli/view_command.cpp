@@ -283,7 +283,7 @@ void add_view(CLI::App& app, Action& action) {
   command->add_option(
       "--at", o->at,
       "2 | 2:backward | 2:ResNet.forward | '2:bucket 0' (its all-reduce) "
-      "| '#1234' (an id) | @12.5ms");
+      "| 2:1B0 (a pipeline's action) | '#1234' (an id) | @12.5ms");
   command
       ->add_option("--rank", o->choice.rank,
                    "show this rank's program (default 0, or the rank that --at names)")

@@ -60,6 +60,9 @@ OpenTrace opened_trace(Model model) {
   OpenTrace trace;
   trace.model = std::make_unique<Model>(std::move(model));
   trace.mean = mean_breakdown(*trace.model);
+  trace.lock = lock_uses(*trace.model);
+  trace.owned =
+      tracer::parameters_of_servers(meta_of(*trace.model), trace.model->servers());
   trace.verdict = judge(*trace.model);
   if (trace.verdict.state == Verdict::State::broken && trace.model->problems.empty()) {
     const Verdict::Violation& broken = trace.verdict.violations.front();
@@ -84,9 +87,14 @@ void App::open(Model model) {
 
 void App::refresh(OpenTrace& trace) {
   trace.state = state_at(*trace.model, trace.position);
-  if (trace.step_of == trace.state.step) return;
-  trace.step = break_down(*trace.model, trace.state.step);
+  const int rank = trace.state.rank;
+  if (trace.step_of == trace.state.step && trace.step_rank == rank) return;
+  trace.step = break_down(*trace.model, trace.state.step, rank);
   trace.step_of = trace.state.step;
+  if (trace.mean.rank != trace.step.rank) {
+    trace.mean = mean_breakdown(*trace.model, rank);
+  }
+  trace.step_rank = rank;
 }
 
 const Model* App::awaits_why() {

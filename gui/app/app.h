@@ -16,12 +16,14 @@
 #include "gui/model/breakdown.h"
 #include "gui/model/collectives.h"
 #include "gui/model/loader.h"
+#include "gui/model/lock_queue.h"
 #include "gui/model/notes.h"
 #include "gui/model/op_table.h"
 #include "gui/model/state.h"
 #include "gui/model/verdict.h"
 #include "gui/model/why.h"
 #include "gui/ui/ui.h"
+#include "tracer/analysis/server_keys.h"
 
 namespace lockstep::gui {
 
@@ -61,11 +63,15 @@ struct TimelineView {
 struct OpenTrace {
   std::unique_ptr<Model> model;
   Position position;
-  State state;                             ///< at `position`
-  Breakdown step;                          ///< of the step that contains `state`
-  Breakdown mean;                          ///< of all steps
-  size_t step_of = SIZE_MAX;               ///< the step that `step` describes
-  std::shared_ptr<const Why> why;          ///< nullptr until it is computed
+  State state;                     ///< at `position`
+  Breakdown step;                  ///< of the step that contains `state`
+  Breakdown mean;                  ///< of all steps
+  size_t step_of = SIZE_MAX;       ///< the step that `step` describes
+  int step_rank = 0;               ///< … and `mean`, at an own pace: of a rank
+  std::shared_ptr<const Why> why;  ///< nullptr until it is computed
+  std::vector<LockUse> lock;       ///< on a shared model; empty if there is none
+  /// What each parameter server owns; empty if there are none.
+  std::vector<tracer::OwnedParameters> owned;
   std::shared_ptr<const StepLanes> lanes;  ///< of step `lanes_of`, for comparing
   size_t lanes_of = SIZE_MAX;
   size_t segment = 0;  ///< of the longest path of `segment_step`: walked to

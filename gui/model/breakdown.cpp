@@ -1,10 +1,12 @@
 #include "gui/model/breakdown.h"
 
 #include <algorithm>
+#include <functional>
 #include <map>
 #include <tuple>
 
 #include "gui/model/details.h"
+#include "tracer/analysis/own_pace.h"
 
 namespace lockstep::gui {
 
@@ -44,6 +46,23 @@ int64_t worker_of(const Model& model, uint32_t task) {
   return device == kHostDevice ? tracer::kHost : model.devices[device].id;
 }
 
+/// Returns the rank whose host enqueued a task, or that of a host event.
+int rank_that_caused(const Model& model, const Event& event) {
+  const Event* at = &event;
+  while (!model.lanes[at->lane].is_host() && at->parent != kNoEvent) {
+    at = &model.events[at->parent];
+  }
+  return model.lanes[at->lane].rank;
+}
+
+/// Returns `rank` if ranks make this step at their own pace and this one makes it.
+int rank_of_step(const Model& model, const Step& step, int rank) {
+  const bool several = !step.by_rank.empty();
+  const uint32_t own = several ? step.event_of(rank) : kNoEvent;
+  if (own == kNoEvent) return kAllRanks;
+  return tracer::at_own_pace(args_of(model, model.events[own])) ? rank : kAllRanks;
+}
+
 }  // namespace
 
 int64_t Breakdown::rank_time(const Model& model, int rank,
@@ -56,12 +75,16 @@ int64_t Breakdown::rank_time(const Model& model, int rank,
   return 0;
 }
 
-Breakdown break_down(const Model& model, size_t number) {
+Breakdown break_down(const Model& model, size_t number, int rank) {
   const Step& step = model.steps[number];
   Breakdown result;
   result.length = step.length;
-  const std::vector<uint32_t> one = {step.event};
-  for (const uint32_t event : step.by_rank.empty() ? one : step.by_rank) {
+  result.rank = rank_of_step(model, step, rank);
+  const bool of_one = result.rank != kAllRanks;
+  const uint32_t own = of_one ? step.event_of(rank) : step.event;
+  int64_t last = of_one ? model.events[own].end() : 0;
+  const std::vector<uint32_t> one = {own};
+  for (const uint32_t event : of_one || step.by_rank.empty() ? one : step.by_rank) {
     if (event == kNoEvent) continue;
     const int64_t batch = int_arg(args_of(model, model.events[event]), keys::batch);
     result.batch += std::clamp<int64_t>(batch, 0, kMaxBytes / (kMaxRanks + 1));
@@ -75,11 +98,13 @@ Breakdown break_down(const Model& model, size_t number) {
     result.rank_spans.assign(ranks * model.phases.size(), {kMaxSpan, 0});
   }
   each_event(model, step, [&](uint32_t index, const Event& event) {
-    if (event.what() == Kind::phase) {
+    const bool mine = !of_one || rank_that_caused(model, event) == rank;
+    if (mine && event.what() == Kind::phase) {
       meter.add_host(model.name_of(event), event.ts, event.end());
     }
     if (!event.is_task()) return;
-    if (event.phase != 0) {
+    if (mine) last = std::max(last, event.end());
+    if (mine && event.phase != 0) {
       if (spans) {
         const size_t rank = static_cast<size_t>(model.lanes[event.lane].rank);
         auto& [begin, end] =
@@ -114,6 +139,7 @@ Breakdown break_down(const Model& model, size_t number) {
     ports[{shown(copy->src), false, copy->why}] += copy->bytes;
     ports[{shown(copy->dst), true, copy->why}] += copy->bytes;
   });
+  if (of_one) result.length = last - model.events[own].ts;
   result.phases = meter.costs();
   for (tracer::NamedPhase& joined : forward.costs()) {
     result.joined_forward = std::move(joined.cost);
@@ -131,15 +157,20 @@ Breakdown break_down(const Model& model, size_t number) {
   return result;
 }
 
-Breakdown mean_breakdown(const Model& model) {
+Breakdown mean_breakdown(const Model& model, int rank) {
   const size_t count = std::min(model.steps.size(), kMeanSteps);
-  const auto divisor = static_cast<int64_t>(count);
   std::vector<Breakdown> steps;
   std::vector<const std::vector<tracer::NamedPhase>*> phases;
   for (size_t i = model.steps.size() - count; i < model.steps.size(); ++i) {
-    steps.push_back(break_down(model, i));
+    steps.push_back(break_down(model, i, rank));
   }
   Breakdown mean;
+  const auto is_one = [](const Breakdown& step) { return step.rank != kAllRanks; };
+  if (std::any_of(steps.begin(), steps.end(), is_one)) {
+    mean.rank = rank;
+    std::erase_if(steps, std::not_fn(is_one));
+  }
+  const auto divisor = static_cast<int64_t>(steps.size());
   mean.devices.resize(model.devices.size());
   for (const Breakdown& step : steps) {
     mean.length += step.length / divisor;

@@ -29,9 +29,16 @@ struct DeviceTime {
   int64_t both = 0;           ///< both at the same time
 };
 
+/// Not one rank's step, but that of all ranks.
+inline constexpr int kAllRanks = -1;
+
 struct Breakdown {
   int64_t length = 0;  ///< ns
-  int64_t batch = 0;   ///< images; 0 if the trace does not record it
+  /// The rank whose step this is, if ranks make steps at their own pace: `length`,
+  /// `batch` and `phases` are of its step only, with what its host enqueued anywhere.
+  /// Else kAllRanks.
+  int rank = kAllRanks;
+  int64_t batch = 0;  ///< images; 0 if the trace does not record it
   std::vector<tracer::NamedPhase> phases;  ///< in the order in which they began
   /// DataParallel's forward: scatter, replicate, parallel_apply and gather together, to
   /// compare with other modes; its phase `forward` has no tasks of its own.
@@ -46,11 +53,13 @@ struct Breakdown {
   int64_t rank_time(const Model& model, int rank, std::string_view phase) const;
 };
 
-Breakdown break_down(const Model& model, size_t step);
+/// `rank` matters only where ranks go at their own pace.
+Breakdown break_down(const Model& model, size_t step, int rank = 0);
 
 /// Maximum number of steps, counted from the end, that `mean_breakdown` averages over.
 inline constexpr size_t kMeanSteps = 64;
-Breakdown mean_breakdown(const Model& model);
+/// At their own pace, the mean is over the steps that `rank` made.
+Breakdown mean_breakdown(const Model& model, int rank = 0);
 
 /// Events with the same name below the same entry.
 struct CallEntry {

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "gui/model/event_facts.h"
+#include "tracer/analysis/own_pace.h"
 #include "tracer/format/keys.h"
 
 namespace lockstep::gui {
@@ -75,9 +76,7 @@ class Narrator : EventFacts {
       facts_.share("longest_share", part_of_step(longest->cost.device));
     }
     const bool ddp = is_ddp() && string_arg(args_, keys::kind) == values::train;
-    const bool own_pace = args_.contains(keys::worker) ||
-                          (args_.contains(keys::consistency) &&
-                           string_arg(args_, keys::consistency) != values::in_step);
+    const bool own_pace = tracer::at_own_pace(args_);
     return say({own_pace ? "step/worker" : "", ddp ? "step/ddp" : "",
                 "step/" + string_arg(args_, keys::kind), "step"});
   }

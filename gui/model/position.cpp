@@ -7,7 +7,9 @@
 #include <cmath>
 
 #include "gui/model/collectives.h"
+#include "gui/model/details.h"
 #include "gui/model/state.h"
+#include "tracer/analysis/pipeline.h"
 
 namespace lockstep::gui {
 
@@ -254,8 +256,46 @@ uint32_t find_beside(const Model& model, uint32_t step, std::string_view name) {
   return kNoEvent;
 }
 
-/// Resolves nested names: `backward`, `ResNet.forward`, `forward/conv2d`; and `bucket
-/// 1`.
+/// Returns the action of a pipeline's schedule that an event is, as recorded by us or
+/// by PyTorch's profiler.
+std::optional<plan::PipelineAction> action_of(const Model& model, const Event& event) {
+  constexpr std::string_view kRange = "PP:";
+  const std::string_view name = model.name_of(event);
+  if (name.starts_with(kRange)) return plan::parse_action(name.substr(kRange.size()));
+  if (event.what() != Kind::phase) return std::nullopt;
+  if (name != phases::forward && name != phases::backward) return std::nullopt;
+  return plan::parse_action(string_arg(args_of(model, event), keys::action));
+}
+
+/// Returns the first event of a step (of any, if `step` is kNoEvent), on any rank, that
+/// is an action; else sets `why`.
+uint32_t find_action(const Model& model, uint32_t step,
+                     const plan::PipelineAction& action, std::string& why) {
+  const bool any = step == kNoEvent;
+  const size_t own = any ? 0 : model.step_of(model.events[step]);
+  int stages = 0, micro_batches = 0;
+  for (uint32_t i = 0; i < model.events.size(); ++i) {
+    const Event& event = model.events[i];
+    if (event.is_task() || (!any && model.step_of(event) != own)) continue;
+    const auto found = action_of(model, event);
+    if (found == action) return i;
+    if (!found) continue;
+    stages = std::max(stages, found->stage + 1);
+    micro_batches = std::max(micro_batches, found->micro_batch + 1);
+  }
+  why = (any ? std::string("the trace")
+             : fmt::format("step {}", model.steps[own].number)) +
+        " has no action '" + plan::to_text(action) + "'";
+  why += stages == 0 ? ": it ran no pipeline"
+                     : fmt::format(
+                           "; its pipeline has the stages 0 to {} and the "
+                           "micro-batches 0 to {}",
+                           stages - 1, micro_batches - 1);
+  return kNoEvent;
+}
+
+/// Resolves nested names: `backward`, `ResNet.forward`, `forward/conv2d`; `2B1`, an
+/// action of a pipeline; and `bucket 1`.
 std::optional<Position> at_names(const Model& model, uint32_t step, int64_t number,
                                  std::string_view names, std::string& why) {
   // A call of another program may be named after a file, with slashes.
@@ -271,6 +311,11 @@ std::optional<Position> at_names(const Model& model, uint32_t step, int64_t numb
       if (event == kNoEvent) return std::nullopt;
       return at_event(model, event);
     }
+  }
+  if (const auto action = plan::parse_action(names)) {
+    const uint32_t event = find_action(model, step, *action, why);
+    if (event == kNoEvent) return std::nullopt;
+    return at_event(model, event);
   }
   uint32_t at = step;
   for (;;) {
@@ -320,6 +365,11 @@ std::optional<Position> parse_position(const Model& model, const std::string& wh
     why = fmt::format("'{}' is not a time from @0ms to @{:.3f}ms", text,
                       static_cast<double>(model.length) * 1e-6);
     return std::nullopt;
+  }
+  if (const auto action = plan::parse_action(text)) {
+    const uint32_t event = find_action(model, kNoEvent, *action, why);
+    if (event == kNoEvent) return std::nullopt;
+    return at_event(model, event);
   }
   const size_t colon = text.find(':');
   const auto number = parse_integer(text.substr(0, colon));

@@ -79,9 +79,10 @@ Position at_event(const Model& model, uint32_t event);
 
 /// Parses `2`, `2:backward` (a phase), `2:ResNet.forward` or `2:backward/conv2d` (the
 /// first event of that name inside the first one of the preceding name), `2:bucket 1`
-/// (the all-reduce of that bucket), `#1234` (an id) or `@12.5ms` (also s, us, ns), of
-/// rank 0 or, for example, `rank1:2:backward`. Returns nullopt and sets `why` to a
-/// sentence if the trace has no such place.
+/// (the all-reduce of that bucket), `2:1B0` (an action of a pipeline, also a
+/// profiler's range `PP:1B0`), `1B0` (in any step), `#1234` (an id) or `@12.5ms` (also
+/// s, us, ns), of rank 0 or, for example, `rank1:2:backward`. Returns nullopt and sets
+/// `why` to a sentence if the trace has no such place.
 std::optional<Position> parse_position(const Model& model, const std::string& text,
                                        std::string& why);
 

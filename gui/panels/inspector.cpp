@@ -149,7 +149,20 @@ void add_split(const Model& model, uint32_t index, CollectiveRow& row,
   }
 }
 
-std::vector<Fact> facts_of(const Model& model, uint32_t index, CollectiveRow& row) {
+/// Adds the parameters of the server with which an event deals.
+void add_owned(const OpenTrace& trace, const tracer::Json& args,
+               std::vector<Fact>& facts) {
+  const int64_t server = int_arg(args, keys::server, -1);
+  if (server < 0 || server >= static_cast<int64_t>(trace.owned.size())) return;
+  const tracer::OwnedParameters& owned = trace.owned[static_cast<size_t>(server)];
+  tracer::Json names = tracer::Json::array();
+  for (const tracer::OwnedParameter& own : owned) names.push_back(owned_words(own));
+  add_names("owns", names, facts);
+}
+
+std::vector<Fact> facts_of(OpenTrace& trace, uint32_t index) {
+  const Model& model = *trace.model;
+  CollectiveRow& row = trace.collective;
   const Event& event = model.events[index];
   const tracer::Json args = args_of(model, event);
   std::vector<Fact> facts;
@@ -210,6 +223,7 @@ std::vector<Fact> facts_of(const Model& model, uint32_t index, CollectiveRow& ro
                           : bytes ? human_bytes(value.get<int64_t>())
                                   : in_words(value)});
   }
+  add_owned(trace, args, facts);
   return facts;
 }
 
@@ -235,7 +249,7 @@ void draw_inspector(const Ui& ui, const Rect& area, App& app) {
   ui.text_cut(head.x, head.y, head.w, Type::mono, title_colour(t, model, index),
               display_name(model, event, app.settings.cpp_names));
 
-  const std::vector<Fact> facts = facts_of(model, index, trace.collective);
+  const std::vector<Fact> facts = facts_of(trace, index);
   constexpr float kRow = 18;
   const Scroll scroll(ui, "facts", room, kRow * static_cast<float>(facts.size()), 0,
                       static_cast<int>(index), kRow);

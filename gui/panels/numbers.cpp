@@ -23,7 +23,10 @@ const tracer::NamedPhase* named(const Breakdown& from, const std::string& name) 
 std::string speed_line(const OpenTrace& trace) {
   const Breakdown& step = trace.step;
   if (!trace.model->has_device_times()) return "null devices: no times";
-  std::string text = "step " + human_time(step.length);
+  const bool of_one = step.rank != kAllRanks;
+  std::string text =
+      (of_one ? fmt::format("worker {}: step ", step.rank) : std::string("step ")) +
+      human_time(step.length);
   if (step.batch > 0 && step.length > 0) {
     const double rate =
         static_cast<double>(step.batch) * 1e9 / static_cast<double>(step.length);
@@ -44,8 +47,10 @@ float row_height(float room, size_t rows) {
 void draw_times_legend(const Ui& ui, const Rect& area, const OpenTrace& trace) {
   const Theme& t = ui.theme;
   const std::string busy = "busy", extent = "first to last";
+  const bool of_one = trace.mean.rank != kAllRanks;
   const size_t steps = std::min(trace.model->steps.size(), kMeanSteps);
-  const std::string counted = fmt::format("mean of {} steps", steps);
+  const std::string counted =
+      of_one ? "mean of its steps" : fmt::format("mean of {} steps", steps);
   const std::string whole = counted + ", the first, cold one included";
   std::string mean = steps > 1 ? whole : "";
   const auto needed = [&] {

@@ -41,6 +41,7 @@ void draw_overlap(const Ui& ui, Rect room, const OpenTrace& trace) {
   const Theme& t = ui.theme;
   const Model& model = *trace.model;
   const auto& devices = trace.step.devices;
+  const int64_t length = model.steps[trace.state.step].length;  // of all ranks
   const Rect legend = room.take_bottom(19);
   const float row = std::clamp(
       room.h / static_cast<float>(std::max<size_t>(1, devices.size())), 16.0f, 20.0f);
@@ -69,9 +70,8 @@ void draw_overlap(const Ui& ui, Rect room, const OpenTrace& trace) {
     float x = bar.x;
     for (const Part& part : parts_of(t, device)) {
       const float wide =
-          bar.w * static_cast<float>(
-                      static_cast<double>(part.time) /
-                      static_cast<double>(std::max<int64_t>(1, trace.step.length)));
+          bar.w * static_cast<float>(static_cast<double>(part.time) /
+                                     static_cast<double>(std::max<int64_t>(1, length)));
       if (wide < 0.4f) continue;
       ui.fill({x, bar.y, std::min(wide, bar.right() - x), bar.h}, part.colour, 1);
       x += wide;

@@ -9,6 +9,7 @@
 #include "gui/panels/pipeline_legend.h"
 #include "gui/panels/widgets.h"
 #include "gui/text/language.h"
+#include "tracer/analysis/bubble.h"
 
 namespace lockstep::gui {
 
@@ -293,11 +294,11 @@ void draw_now(const Scene& scene, const Rect& rows, const Rect& axis) {
 
 std::string headline(const Pipeline& grid) {
   std::string text = fmt::format(
-      "**{}** · {} stage{} on {} device{} · {} micro-batch{} · bubble **{:.1f} %**",
+      "**{}** · {} stage{} on {} device{} · {} micro-batch{} · bubble **{}**",
       grid.schedule.empty() ? "pipeline" : plain(grid.schedule, 24), grid.stages.size(),
       grid.stages.size() == 1 ? "" : "s", grid.devices.size(),
       grid.devices.size() == 1 ? "" : "s", grid.micro_batches,
-      grid.micro_batches == 1 ? "" : "es", 100 * grid.bubble());
+      grid.micro_batches == 1 ? "" : "es", bubble_text(grid.times));
   if (grid.ideal) {
     text += fmt::format("; with equal stages and free links **{:.1f} %**",
                         100 * *grid.ideal);

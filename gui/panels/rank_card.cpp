@@ -59,6 +59,26 @@ std::string host_words(const OpenTrace& trace, int rank) {
   return "host: idle";
 }
 
+/// Returns what a rank that is a server owns, or nullptr.
+const tracer::OwnedParameters* owned_by(const OpenTrace& trace, int rank) {
+  const Model& model = *trace.model;
+  const int server = rank - (model.ranks() - model.servers());
+  const bool known = server >= 0 && server < static_cast<int>(trace.owned.size());
+  return known ? &trace.owned[static_cast<size_t>(server)] : nullptr;
+}
+
+/// Returns "owns 30 parameters:" and a line for each; of more than `most`, for the
+/// first ones and the last one.
+std::string owned_lines(const tracer::OwnedParameters& owned, size_t most) {
+  std::string text =
+      fmt::format("owns {} parameter{}:", owned.size(), owned.size() == 1 ? "" : "s");
+  const size_t first = owned.size() > most ? most - 1 : owned.size();
+  for (size_t i = 0; i < first; ++i) text += "\n  " + owned_words(owned[i]);
+  if (first == owned.size()) return text;
+  const size_t between = owned.size() - first - 1;
+  return text + fmt::format("\n  … {} more\n  {}", between, owned_words(owned.back()));
+}
+
 void draw_host_strip(const Ui& ui, const Rect& r, const OpenTrace& trace, int rank) {
   const Theme& t = ui.theme;
   const bool focus = rank == trace.state.rank;
@@ -186,6 +206,23 @@ void draw_memory_words(const Ui& ui, const Rect& room, const Memory& memory) {
   }
 }
 
+/// Draws from which parameter to which a server owns them: on a line or, if they do not
+/// fit and there is room, on two.
+void draw_owned(const Ui& ui, Rect& room, const tracer::OwnedParameters& owned) {
+  const std::string words = owned_words(owned);
+  const bool cut = ui.width(Type::small, words) > room.w && owned.size() > 1;
+  if (!cut || room.h < 66) {
+    const Rect line = room.take_top(18);
+    ui.text_cut(line.x, line.y, line.w, Type::small, ui.theme.dim, words);
+    return;
+  }
+  const Rect lines = room.take_top(32);
+  ui.text_cut(lines.x, lines.y, lines.w, Type::small, ui.theme.dim,
+              owned_words(owned.front()) + " to");
+  ui.text_cut(lines.x, lines.y + 14, lines.w, Type::small, ui.theme.dim,
+              owned_words(owned.back()));
+}
+
 void draw_head(const Ui& ui, Rect& room, const OpenTrace& trace, int device,
                bool compact) {
   const Theme& t = ui.theme;
@@ -232,6 +269,8 @@ std::string rank_tip(const Ui& ui, const OpenTrace& trace, int device,
       rank_title(model, model.devices[device].rank), device_label(model, device),
       host_words(trace, model.devices[device].rank), compute_of(ui, trace, device).text,
       comm_of(ui, trace, device, false, now).text);
+  const auto* owned = owned_by(trace, model.devices[device].rank);
+  if (owned != nullptr) tip += "\n" + owned_lines(*owned, 12);
   if (!model.devices[device].memory.empty()) {
     tip += fmt::format("\n{}: {}", memory_label(own), human_bytes(own.memory.total()));
   }
@@ -265,6 +304,8 @@ void draw_rank_card(const Ui& ui, const RankCard& card, const OpenTrace& trace,
   Rect room{r.x + pad, r.y + (r.h < 100 ? 6 : 10), r.w - 2 * pad,
             r.h - (r.h < 100 ? 11 : 18)};
   draw_head(ui, room, trace, card.number, card.compact);
+  const tracer::OwnedParameters* owned = owned_by(trace, rank);
+  if (owned != nullptr && room.h > 62) draw_owned(ui, room, *owned);
   const bool words = room.h > 66 && room.w > 110 &&
                      trace.state.devices[card.number].memory.total() > 0;
   if (room.h < 32 && room.w > 150) {  // low and wide

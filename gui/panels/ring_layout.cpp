@@ -58,25 +58,62 @@ Rect take_strip(Rect& room, size_t ranks) {
   return strip;
 }
 
+void give_card(RingLayout& layout, int device) {
+  layout.card[device] = layout.shown.size();
+  layout.shown.push_back(device);
+}
+
+size_t place_in(const std::vector<int>& order, int device) {
+  return static_cast<size_t>(std::find(order.begin(), order.end(), device) -
+                             order.begin());
+}
+
 /// Chooses the ranks that have a card: all, or the part of the ring whose upper row has
-/// `focus` in its middle. Returns their number.
-size_t choose_ranks(RingLayout& layout, Rect& room, const std::vector<int>& order,
-                    int focus) {
+/// `focus` in its middle.
+TwoRows choose_ranks(RingLayout& layout, Rect& room, const std::vector<int>& order,
+                     int focus) {
   const bool all = order.size() <= kMaxCards;
   const size_t cards = all ? std::max<size_t>(order.size(), 2) : window_of(room);
-  layout.card.assign(order.size(), RingLayout::kNoCard);
   size_t first = 0;
   if (!all) {
     layout.strip = take_strip(room, order.size());
-    const auto at = static_cast<size_t>(std::find(order.begin(), order.end(), focus) -
-                                        order.begin());
-    first = (at + order.size() - (cards / 2 - 1) / 2) % order.size();
+    first =
+        (place_in(order, focus) + order.size() - (cards / 2 - 1) / 2) % order.size();
   }
   for (size_t i = 0; i < std::min(cards, order.size()); ++i) {
-    layout.shown.push_back(order[(first + i) % order.size()]);
-    layout.card[layout.shown.back()] = i;
+    give_card(layout, order[(first + i) % order.size()]);
   }
-  return cards;
+  return {(cards + 1) / 2, cards - (cards + 1) / 2};
+}
+
+/// Gives cards to up to `most` of order[begin] to order[end - 1], with place `focus` in
+/// their middle if it is one of them, else to the first. Returns their number.
+size_t choose_of_row(RingLayout& layout, const std::vector<int>& order, size_t begin,
+                     size_t end, size_t most, size_t focus) {
+  const size_t count = std::min(most, end - begin);
+  size_t first = begin;
+  if (focus >= begin && focus < end) {
+    const size_t before = std::min(focus - begin, (count - 1) / 2);
+    first = std::min(focus - before, end - count);
+  }
+  for (size_t i = first; i < first + count; ++i) give_card(layout, order[i]);
+  return count;
+}
+
+/// The same for two rows of which the upper one is for the first `above` ranks.
+TwoRows choose_two_rows(RingLayout& layout, Rect& room, const std::vector<int>& order,
+                        int focus, size_t above) {
+  const size_t below = order.size() - above;
+  if (order.size() <= kMaxCards) {
+    for (const int device : order) give_card(layout, device);
+    return {above, below};
+  }
+  layout.strip = take_strip(room, order.size());
+  const size_t columns = window_of(room) / 2, at = place_in(order, focus);
+  TwoRows rows;
+  rows.top = choose_of_row(layout, order, 0, above, columns, at);
+  rows.bottom = choose_of_row(layout, order, above, order.size(), columns, at);
+  return rows;
 }
 
 /// Returns the position on the loop, 0 to 1, of a point on its upper or lower side.
@@ -140,9 +177,11 @@ RingLayout lay_out_ring(const Rect& whole, const std::vector<int>& order, int fo
                         size_t above_all) {
   RingLayout layout;
   Rect room = whole;
-  const size_t cards = choose_ranks(layout, room, order, focus);
-  const size_t upper_row = above_all > 0 ? above_all : (cards + 1) / 2;
-  const TwoRows rows{upper_row, cards - upper_row};
+  layout.card.assign(order.size(), RingLayout::kNoCard);
+  const TwoRows rows = above_all > 0
+                           ? choose_two_rows(layout, room, order, focus, above_all)
+                           : choose_ranks(layout, room, order, focus);
+  const size_t cards = rows.top + rows.bottom;
   const Heights h = heights_of(room);
   const auto columns = static_cast<float>(rows.columns());
   const float gap = std::clamp(room.w * 0.018f, 6.0f, 22.0f);

@@ -220,7 +220,7 @@ void draw_stage(const Ui& ui, const Rect& area, App& app, OpenTrace& trace) {
   if (has_bus) draw_bus_count(ui, layout, between_devices);
   const auto draw_top = has_shared_model(model) ? draw_shared_model : draw_host;
   draw_top(ui, layout.host, trace);
-  if (has_shared_model(model)) draw_staleness(ui, layout.below, trace);
+  if (has_shared_model(model)) draw_below_shared_model(ui, layout.below, app, trace);
   draw_when(ui, inside, layout.host, trace);
   const int hot = busiest_device(trace);
   for (size_t card = 0; card < layout.cards.size(); ++card) {

@@ -152,8 +152,9 @@ bool is_ring(const Model& model);
 
 /// Places the ranks of `order` if there are at most 16, otherwise those around the
 /// device `focus`, and a strip with a mark for each rank. The first half is above, from
-/// left to right, the rest below, from right to left; or `above` are above, if it is
-/// not 0, and the rest below, from left to right.
+/// left to right, the rest below, from right to left. If `above` is not 0, the first
+/// `above` are above and the rest below, both from left to right; of more than 16, each
+/// row shows as many as fit.
 RingLayout lay_out_ring(const Rect& room, const std::vector<int>& order, int focus = 0,
                         size_t above = 0);
 
@@ -201,12 +202,14 @@ void draw_ring_stage(const Ui& ui, const Rect& room, App& app, OpenTrace& trace)
 bool has_shared_model(const Model& model);
 /// Draws the model in the place of the host: its version, and who reads or updates it.
 void draw_shared_model(const Ui& ui, const Rect& r, const OpenTrace& trace);
-/// Draws how many updates had which staleness, over the whole trace.
-void draw_staleness(const Ui& ui, Rect room, const OpenTrace& trace);
+/// Draws the queue for the lock, if there is one, and how many updates had which
+/// staleness, over the whole trace.
+void draw_below_shared_model(const Ui& ui, Rect room, App& app, const OpenTrace& trace);
 
-// ---- Parameter servers: workers above, servers below, and a link between each two.
+// ---- Parameter servers: workers above, servers below, and a link between each two of
+// those that have a card.
 
-/// Returns true if the trace has parameter servers and a card for each rank.
+/// Returns true if the trace has parameter servers and a device for each rank.
 bool has_server_stage(const Model& model);
 void draw_server_stage(const Ui& ui, const Rect& room, App& app, OpenTrace& trace);
 

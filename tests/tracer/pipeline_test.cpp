@@ -8,6 +8,7 @@
 #include <random>
 
 #include "tests/tracer/made_pipeline.h"
+#include "tracer/analysis/bubble.h"
 
 namespace lockstep::tracer {
 namespace {
@@ -176,6 +177,16 @@ TEST(PipelineGrid, AWaitForACoreIsNotTheStages) {
   // waits for a core.
   EXPECT_EQ(grid->devices[0].times[core], (8 - 1) * 100 + 100);
   EXPECT_EQ(grid->times[imbalance] + grid->times[order] + grid->times[host], 0);
+}
+
+TEST(PipelineGrid, TheBubblesPartsAddUpAsPrinted) {
+  SlotTimes grid;
+  grid[pass] = 549, grid[fill] = 248, grid[core] = 203;
+  EXPECT_EQ(bubble_text(grid), "45.1 %: waiting for a core 20.3 %, all else 24.8 %");
+  grid[pass] = 5490, grid[fill] = 2476, grid[core] = 2034;
+  EXPECT_EQ(bubble_text(grid), "45.1 %: waiting for a core 20.3 %, all else 24.8 %");
+  grid[core] = 0;
+  EXPECT_EQ(bubble_text(grid), "31.1 %");
 }
 
 /// Moves the launch of one action, with its op, to `ts`.

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "base/units.h"
-#include "tracer/analysis/pipeline.h"
+#include "tracer/analysis/bubble.h"
 #include "tracer/analysis/split.h"
 #include "tracer/format/args.h"
 
@@ -32,9 +32,9 @@ std::string bubble_percent(double share) {
 std::string bubble_line(const std::vector<const Pipeline*>& steps,
                         const SlotTimes& times) {
   const Pipeline& first = *steps[0];
-  const double share = static_cast<double>(times.idle()) /
-                       static_cast<double>(std::max<int64_t>(1, times.sum()));
-  std::string text = fmt::format("  The bubble is {} of it", bubble_percent(share));
+  const bool has_parts = times[Slot::core] > 0;
+  std::string text = fmt::format("  The bubble is {}{}", bubble_text(times),
+                                 has_parts ? "" : " of it");
   if (!first.ideal) {
     return text +
            ". Passes of other devices are missing in this file (trace merge joins "
@@ -43,8 +43,8 @@ std::string bubble_line(const std::vector<const Pipeline*>& steps,
   }
   const double formula =
       bubble_formula(first.devices.size(), first.stages.size(), first.micro_batches);
-  text += fmt::format("; with equally fast stages and free links, {}",
-                      bubble_percent(*first.ideal));
+  text += fmt::format(";{}with equally fast stages and free links, {}",
+                      has_parts ? "\n  " : " ", bubble_percent(*first.ideal));
   const bool same = std::abs(formula - *first.ideal) < 0.0005;
   const size_t per_device = first.stages.size() / first.devices.size();
   const std::string passes = per_device > 1
@@ -102,6 +102,20 @@ double bubble_formula(size_t devices, size_t stages, int micro_batches) {
   const auto p = static_cast<double>(devices);
   const double v = static_cast<double>(stages) / p;
   return (p - 1) / (v * micro_batches + p - 1);
+}
+
+std::string bubble_text(const SlotTimes& times) {
+  const double whole = static_cast<double>(std::max<int64_t>(1, times.sum()));
+  const auto tenths = [whole](int64_t time) {
+    return std::llround(1000 * static_cast<double>(time) / whole);
+  };
+  const auto shown = [](int64_t tenth) {
+    return bubble_percent(static_cast<double>(tenth) / 1000);
+  };
+  const int64_t all = tenths(times.idle()), core = tenths(times[Slot::core]);
+  if (times[Slot::core] == 0) return shown(all);
+  return fmt::format("{}: waiting for a core {}, all else {}", shown(all), shown(core),
+                     shown(all - core));
 }
 
 std::string pipelines_text(const std::vector<const Pipeline*>& steps) {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "tracer/analysis/own_pace.h"
 #include "tracer/format/index.h"
 #include "tracer/format/times.h"
 
@@ -15,13 +16,6 @@ namespace {
 bool is_step(const Event& event) {
   return event.ph == 'X' && event.is(categories::phase) && event.name == names::step &&
          event.step != kNone;
-}
-
-/// Returns whether ranks may be in different steps.
-bool at_own_pace(const Args& step) {
-  const std::string_view consistency = text_arg(step, keys::consistency);
-  const bool stale = !consistency.empty() && consistency != values::in_step;
-  return stale || step.contains(keys::worker) || int_arg(step, keys::backup) > 0;
 }
 
 Step read_facts(const Event& event, int64_t rank) {
@@ -86,6 +80,12 @@ void widen_rank_spans(std::vector<Step>& joined) {
 }
 
 }  // namespace
+
+bool at_own_pace(const Args& step) {
+  const std::string_view consistency = text_arg(step, keys::consistency);
+  const bool stale = !consistency.empty() && consistency != values::in_step;
+  return stale || step.contains(keys::worker) || int_arg(step, keys::backup) > 0;
+}
 
 bool Step::has_phase(const char* name) const {
   return std::any_of(phases.begin(), phases.end(),

@@ -97,5 +97,57 @@ TEST(Breakdown, MeanOfEqualStepsIsTheStep) {
   EXPECT_EQ(mean.ports.size(), step.ports.size());
 }
 
+/// Worker 0 makes step 3 from 0 to 100 µs, worker 1 from 200 to 260 µs; each pushes to
+/// a server, whose kernel runs for 10 µs.
+Model at_own_pace(const char* consistency) {
+  const std::string step =
+      fmt::format(R"("kind":"train","consistency":"{}","batch":)", consistency);
+  auto event = [id = 0](const char* cat, const char* name, int pid, int rank, int ts,
+                        int dur, const std::string& more) mutable {
+    const bool task = cat == std::string("kernel");
+    return fmt::format(
+        R"({{"ph":"X","cat":"{}","name":"{}","pid":{},"tid":0,"ts":{},"dur":{},)"
+        R"("args":{{"id":{},"step":3,"rank":{}{}{}{}}}}},)",
+        cat, name, pid, ts, dur, ++id, rank,
+        task ? fmt::format(R"(,"device":{},"stream":0,"phase":"optimizer")", rank) : "",
+        more.empty() ? "" : ",", more);
+  };
+  std::string text = event("phase", "step", 0, 0, 0, 100, step + "4");
+  text += event("op", "push", 0, 0, 80, 10, "");
+  text += event("kernel", "sgd", 12, 2, 85, 20, R"("op":2)");
+  text += event("phase", "step", 1, 1, 200, 60, step + "5");
+  text += event("op", "push", 1, 1, 240, 10, "");
+  text += event("kernel", "sgd", 12, 2, 245, 10, R"("op":5)");
+  text.pop_back();
+  return load_model(
+      "made",
+      R"({"lockstep":{"format":1,"clock":"measured","mode":"ps","devices":[)"
+      R"({"id":0,"rank":0},{"id":1,"rank":1},{"id":2,"rank":2}]},"traceEvents":[)" +
+          text + "]}");
+}
+
+TEST(Breakdown, OfRanksAtTheirOwnPaceIsOneRanksStep) {
+  const Model model = at_own_pace("async");
+  const Breakdown first = break_down(model, 0, 0), second = break_down(model, 0, 1);
+  EXPECT_EQ(first.rank, 0);
+  EXPECT_EQ(first.length, 105'000) << "until the server has made its update";
+  EXPECT_EQ(first.batch, 4);
+  ASSERT_EQ(first.phases.size(), 1u);
+  EXPECT_EQ(first.phases[0].cost.device, 20'000);
+  EXPECT_EQ(second.length, 60'000);
+  EXPECT_EQ(second.batch, 5);
+  EXPECT_EQ(second.phases[0].cost.device, 10'000);
+  EXPECT_EQ(mean_breakdown(model, 1).length, 60'000);
+  EXPECT_EQ(break_down(model, 0, 2).rank, kAllRanks) << "a server makes no steps";
+}
+
+TEST(Breakdown, OfRanksThatMeetIsThatOfAll) {
+  const Breakdown all = break_down(at_own_pace("sync"), 0, 1);
+  EXPECT_EQ(all.rank, kAllRanks);
+  EXPECT_EQ(all.length, 260'000);
+  EXPECT_EQ(all.batch, 9);
+  EXPECT_EQ(mean_breakdown(at_own_pace("sync"), 1).length, 260'000);
+}
+
 }  // namespace
 }  // namespace lockstep::gui

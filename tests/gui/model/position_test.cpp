@@ -37,6 +37,7 @@
 #include <optional>
 #include <random>
 
+#include "tests/gui/model/made_trace.h"
 #include "tests/gui/model/named_model.h"
 #include "tests/gui/model/valid.h"
 
@@ -188,6 +189,31 @@ TEST_F(ParsePosition, AcceptsStepsPhasesIdsAndTimes) {
   EXPECT_EQ(time("@12.5us"), 12'500);
   EXPECT_EQ(time("@12500ns"), 12'500);
   EXPECT_EQ(time("@95us"), 95'000);
+}
+
+TEST(ParseAction, GoesToAPassOfAPipeline) {
+  const Model model = test::made("model-parallel", R"(
+phase step 0 0 99000 kind=train batch=8
+phase forward 0 100 400 action="1F0" stage=1 micro_batch=0
+phase backward 0 2000 400 action="1B0" stage=1 micro_batch=0
+op other 0 3000 400 action="0B3"
+)")
+                          .model();
+  std::string why;
+  for (const char* place : {"3:1B0", "1B0", "rank0:3:1B0"}) {
+    const auto at = parse_position(model, place, why);
+    ASSERT_TRUE(at) << place << ": " << why;
+    EXPECT_EQ(model.name_of(model.events[event_at(model, *at)]), "backward") << place;
+  }
+  EXPECT_FALSE(parse_position(model, "3:0B3", why)) << "no pass is called that";
+  EXPECT_EQ(why,
+            "step 3 has no action '0B3'; its pipeline has the stages 0 to 1 and the "
+            "micro-batches 0 to 0");
+  EXPECT_FALSE(parse_position(model, "4:1B0", why));
+  EXPECT_NE(why.find("no step '4'"), std::string::npos) << why;
+  const Model other = test::made("dp", "phase step 0 0 99 kind=train\n").model();
+  EXPECT_FALSE(parse_position(other, "0F0", why));
+  EXPECT_EQ(why, "the trace has no action '0F0': it ran no pipeline");
 }
 
 TEST_F(ParsePosition, AcceptsNamesInsideEachOther) {

@@ -65,5 +65,37 @@ TEST(Servers, AreBelowTheWorkers) {
   }
 }
 
+/// Returns the devices with a card: "2..9 | 40..47".
+std::string shown(const RingLayout& layout, size_t workers) {
+  std::string text;
+  for (size_t i = 0; i < layout.shown.size(); ++i) {
+    const bool begins = i == 0 || (i > 0 && layout.is_top(i) != layout.is_top(i - 1));
+    const bool ends =
+        i + 1 == layout.shown.size() || layout.is_top(i) != layout.is_top(i + 1);
+    if (begins) text += fmt::format("{}{}..", i == 0 ? "" : " | ", layout.shown[i]);
+    if (ends) text += fmt::format("{}", layout.shown[i]);
+    EXPECT_EQ(layout.is_top(i), layout.shown[i] < static_cast<int>(workers));
+    EXPECT_EQ(layout.card[static_cast<size_t>(layout.shown[i])], i);
+  }
+  return text;
+}
+
+TEST(Servers, OfMoreThanSixteenDevicesThoseAroundTheFocusAreShown) {
+  std::vector<int> order(48);
+  for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
+  const auto at = [&](int focus) {
+    const RingLayout layout = lay_out_ring({10, 20, 900, 400}, order, focus, 40);
+    EXPECT_GT(layout.strip.h, 0);
+    return shown(layout, 40);
+  };
+  EXPECT_EQ(at(0), "0..7 | 40..47");
+  EXPECT_EQ(at(20), "17..24 | 40..47");
+  EXPECT_EQ(at(39), "32..39 | 40..47");
+  std::vector<int> many(60);
+  for (size_t i = 0; i < many.size(); ++i) many[i] = static_cast<int>(i);
+  EXPECT_EQ(shown(lay_out_ring({10, 20, 900, 400}, many, 50, 40), 40), "0..7 | 47..54");
+  EXPECT_EQ(shown(lay_out_ring({10, 20, 900, 400}, order, 0, 3), 3), "0..2 | 3..10");
+}
+
 }  // namespace
 }  // namespace lockstep::gui
