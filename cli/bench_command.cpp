@@ -1,9 +1,12 @@
 // `lockstep bench-step`: times training steps for tests/bench; prints one JSON line.
+// With --serve, one process answers many requests, so that peers can take turns without
+// paying for a new process and, on a GPU, a new context each time.
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -30,9 +33,11 @@ struct BenchOptions {
   ConvAlgorithm conv = ConvAlgorithm::automatic;
   int64_t batch = 128, size = 0, classes = 0;  ///< 0: the default of the model
   int threads = 1, steps = 7, warmup = 2;
+  double warmup_seconds = 0;  ///< at least so long: an idle GPU has a low clock
   std::optional<models::Stem> stem;  ///< default: cifar up to 64 pixels
   DeviceType device_type = DeviceType::cpu;
   bool trace = false, amp = false, benchmark = false, cuda_graph = false;
+  bool serve = false;
 };
 
 double process_cpu_seconds() {
@@ -141,6 +146,15 @@ double nanoseconds_per_event() {
   return static_cast<double>(spent) / kEvents;
 }
 
+/// Steps until both warm-ups are over.
+void warm_up(Bench& bench, const BenchOptions& o) {
+  const int64_t start = tracer::now_ns();
+  measure(bench, o.warmup);
+  while (static_cast<double>(tracer::now_ns() - start) / 1e9 < o.warmup_seconds) {
+    bench.step();
+  }
+}
+
 int run(BenchOptions o) {
   if (o.cuda_graph && o.device_type != DeviceType::cuda) {
     throw UsageError("--cuda-graph requires --device-type cuda");
@@ -153,7 +167,7 @@ int run(BenchOptions o) {
   backend_options().amp = o.amp;
   backend_options().benchmark = o.benchmark;
   Bench bench(o);
-  measure(bench, o.warmup);
+  warm_up(bench, o);
   if (o.trace) {
     tracer::start_recording();
     tracer::set_step(0);
@@ -177,6 +191,58 @@ int run(BenchOptions o) {
                             {"ns_per_event", nanoseconds_per_event()},
                             {"impls", impls}};
   std::printf("%s\n", result.dump().c_str());
+  std::fflush(stdout);
+  return 0;
+}
+
+/// Returns `o` changed by a request: a JSON object of flags' names, such as
+/// {"batch": 128, "amp": true}. Throws UsageError for unknown names and wrong types.
+BenchOptions requested(BenchOptions o, const std::string& line) {
+  try {
+    for (const auto& [name, value] : tracer::Json::parse(line).items()) {
+      if (name == "arch") {
+        value.get_to(o.arch);
+      } else if (name == "batch") {
+        value.get_to(o.batch);
+      } else if (name == "size") {
+        value.get_to(o.size);
+      } else if (name == "classes") {
+        value.get_to(o.classes);
+      } else if (name == "steps") {
+        value.get_to(o.steps);
+      } else if (name == "warmup-seconds") {
+        value.get_to(o.warmup_seconds);
+      } else if (name == "amp") {
+        value.get_to(o.amp);
+      } else if (name == "cuda-graph") {
+        value.get_to(o.cuda_graph);
+      } else if (name == "trace") {
+        value.get_to(o.trace);
+      } else {
+        throw UsageError("bench-step --serve: no option " + name);
+      }
+    }
+  } catch (const tracer::Json::exception& error) {
+    throw UsageError("bench-step --serve: " + std::string(error.what()));
+  }
+  return o;
+}
+
+/// Answers each line of standard input with a line; an error is {"error": …}.
+int serve(const BenchOptions& o) {
+  char* line = nullptr;
+  size_t capacity = 0;
+  while (getline(&line, &capacity, stdin) > 0) {
+    try {
+      backend_of(o.device_type).clear_cache();  // --amp changes the plans
+      run(requested(o, line));
+    } catch (const std::exception& error) {
+      const tracer::Json failed{{"error", error.what()}};
+      std::printf("%s\n", failed.dump().c_str());
+      std::fflush(stdout);
+    }
+  }
+  std::free(line);
   return 0;
 }
 
@@ -203,7 +269,13 @@ void add_bench(CLI::App& app, Action& action) {
   command->add_flag("--cuda-graph", o->cuda_graph,
                     "cuda: launch each step as one graph");
   command->add_flag("--trace", o->trace, "record while timing");
-  command->callback([o, &action] { action = [o] { return run(*o); }; });
+  command->add_option("--warmup-seconds", o->warmup_seconds)
+      ->check(CLI::Range(0.0, 3600.0));
+  command->add_flag("--serve", o->serve,
+                    "answer requests, JSON objects of flags, one per line");
+  command->callback([o, &action] {
+    action = [o] { return o->serve ? serve(*o) : run(*o); };
+  });
 }
 
 }  // namespace lockstep::cli

@@ -26,6 +26,7 @@ void add_launch(CLI::App& app, Action& action, const std::vector<std::string>& s
 std::vector<std::string> cut_launched_command(std::vector<std::string>& words);
 void add_doctor(CLI::App& app, Action& action);
 void add_bench(CLI::App& app, Action& action);
+void add_bench_host(CLI::App& app, Action& action);
 inline constexpr char kLessonHelp[] = "start, check and solve the exercises";
 inline constexpr char kExperimentHelp[] =
     "repeat published studies: several runs, a table and a plot";

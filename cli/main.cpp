@@ -60,6 +60,7 @@ int run(int argc, char** argv) {
   add_launch(app, action, started);
   add_doctor(app, action);
   add_bench(app, action);
+  add_bench_host(app, action);
   add_lesson(app, action);
   add_experiment(app, action);
   add_log(app, action);

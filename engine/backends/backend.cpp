@@ -78,7 +78,7 @@ size_t Backend::Hash::operator()(const PlanRequest& request) const {
   return hash;
 }
 
-PlanPtr Backend::plan(const PlanRequest& request) {
+PlanPtr Backend::plan(const PlanRequest& request, const std::function<void()>& drain) {
   std::lock_guard lock(mutex_);
   PlanPtr& slot = cache_[request];
   if (!slot) {
@@ -88,6 +88,7 @@ PlanPtr Backend::plan(const PlanRequest& request) {
     event.arg({tracer::keys::file, here.file_name()});
     event.arg({tracer::keys::line, int64_t{here.line()}});
     try {
+      if (drain && times_kernels(request.code)) drain();
       slot = make_plan(request);
     } catch (...) {
       cache_.erase(request);
@@ -105,6 +106,14 @@ void Backend::clear_cache() {
 BackendOptions& backend_options() {
   static BackendOptions options;
   return options;
+}
+
+bool is_benchmarked(OpCode code) {
+  const bool is_convolution = code == OpCode::conv2d ||
+                              code == OpCode::conv2d_backward_data ||
+                              code == OpCode::conv2d_backward_weight;
+  const BackendOptions& options = backend_options();
+  return is_convolution && options.benchmark && !options.deterministic;
 }
 
 bool has_backend(DeviceType type) {

@@ -118,7 +118,10 @@ struct Backend {
   virtual ~Backend() = default;
 
   /// Returns the cached plan or creates one, which may take milliseconds (JIT).
-  PlanPtr plan(const PlanRequest& request);
+  /// `drain` waits for the work that the caller has enqueued on its device; it is
+  /// called before a plan whose kernels are timed, since running work would disturb the
+  /// times and change the choice from run to run.
+  PlanPtr plan(const PlanRequest& request, const std::function<void()>& drain = {});
 
   /// Prepares a worker thread to run kernels with `threads` threads.
   virtual void prepare_thread(int threads) { (void)threads; }
@@ -135,6 +138,9 @@ struct Backend {
 
  protected:
   virtual PlanPtr make_plan(const PlanRequest& request) = 0;
+
+  /// Returns true if `make_plan` times kernels to choose one (`--benchmark`).
+  virtual bool times_kernels(OpCode) const { return false; }
 
  private:
   struct Hash {
@@ -154,6 +160,9 @@ struct BackendOptions {
   bool amp = false;            ///< `cuda`: activations and matrix products in bfloat16
 };
 BackendOptions& backend_options();
+
+/// Returns true if `--benchmark` chooses the kernel of this operation.
+bool is_benchmarked(OpCode code);
 
 /// Returns the backend for a device type. Throws std::runtime_error, naming a fix, if
 /// this build lacks it.

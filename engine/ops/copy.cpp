@@ -66,6 +66,7 @@ Tensor send_to_host(const Tensor& x, const CopyLabel& label, const char* why_wai
   describe_copy(task, x.spec(), x.device(), kHost, label);
   task.host_lane = tracer::host_lane("from " + x.device().str());
   task.run = mover(x, result);
+  task.completes_on_return = true;  // see Driver::copy
   task.waits.push_back(sender.compute().record_event());
   x.storage()->record_stream(sender.copy());
   runtime::host_wait(sender.copy().enqueue(std::move(task)), why_wait);
@@ -150,6 +151,24 @@ void copy_into(const Tensor& x, const Tensor& destination, CopyLabel label,
   }
 }
 
+namespace {
+
+double value_of(const Tensor& host, int64_t i) {
+  switch (host.dtype()) {
+    case DType::f32:
+      return host.data<float>()[i];
+    case DType::f64:
+      return host.data<double>()[i];
+    case DType::i64:
+      return static_cast<double>(host.data<int64_t>()[i]);
+    case DType::u8:
+      return host.data<uint8_t>()[i];
+  }
+  return 0;
+}
+
+}  // namespace
+
 double item(const Tensor& x, std::source_location site) {
   const OpEvent op("aten::item", {}, site);
   if (x.numel() != 1) {
@@ -158,17 +177,22 @@ double item(const Tensor& x, std::source_location site) {
   }
   const Tensor host =
       x.device().is_host() ? x : send_to_host(contiguous(x), {"d2h", "scalar"}, "item");
-  switch (host.dtype()) {
-    case DType::f32:
-      return *host.data<float>();
-    case DType::f64:
-      return *host.data<double>();
-    case DType::i64:
-      return static_cast<double>(*host.data<int64_t>());
-    case DType::u8:
-      return *host.data<uint8_t>();
+  return value_of(host, 0);
+}
+
+std::vector<double> items(const Tensors& scalars, std::source_location site) {
+  std::vector<double> values;
+  const Device device = scalars.at(0).device();
+  if (scalars.size() == 1 || driver_between(device, kHost) == nullptr) {
+    for (const Tensor& scalar : scalars) values.push_back(item(scalar, site));
+    return values;
   }
-  return 0;
+  const autograd::NoGrad no_grad;
+  const Tensor together = cat(scalars, site);
+  const OpEvent op("aten::to", {together}, site);
+  const Tensor host = send_to_host(together, {"d2h", "scalars"}, "item");
+  for (int64_t i = 0; i < host.numel(); ++i) values.push_back(value_of(host, i));
+  return values;
 }
 
 }  // namespace lockstep::ops

@@ -54,4 +54,12 @@ void describe_copy(runtime::Task& task, const TensorSpec& tensor, Device from,
 double item(const Tensor& x,
             std::source_location site = std::source_location::current());
 
+/// Returns the values of scalars of one device and type. Where a hardware queue does
+/// the work, they are concatenated there and read with a single copy: each read costs
+/// the host a wait, during which the GPU runs dry. Otherwise the same as calling `item`
+/// for each.
+std::vector<double> items(
+    const Tensors& scalars,
+    std::source_location site = std::source_location::current());
+
 }  // namespace lockstep::ops

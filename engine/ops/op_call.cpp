@@ -117,7 +117,11 @@ std::shared_ptr<KernelCall> prepare(runtime::DeviceContext& device, OpCode code,
     call->request.in.push_back(spec_or_absent(tensor));
     call->in.push_back(tensor.defined() ? tensor.view() : View());
   }
-  call->plan = device.backend().plan(call->request);
+  call->plan = device.backend().plan(call->request, [&device] {
+    // Not the comm stream: its collectives may wait for a rank that is draining, too.
+    device.compute().record_event()->wait();
+    device.copy().record_event()->wait();
+  });
   call->workspace = device.workspace(call->plan->workspace);
   call->scalars = scalars;
   return call;

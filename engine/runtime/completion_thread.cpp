@@ -15,10 +15,10 @@ CompletionThread::~CompletionThread() {
   thread_.join();
 }
 
-void CompletionThread::add(Task task, MarkPtr began, MarkPtr ended) {
+void CompletionThread::add(LaunchedTask launched, MarkPtr ended) {
   {
     std::lock_guard lock(mutex_);
-    running_.push_back({std::move(task), std::move(began), std::move(ended)});
+    running_.push_back({std::move(launched), std::move(ended)});
   }
   changed_.notify_one();
 }
@@ -38,19 +38,19 @@ void CompletionThread::work() {
 }
 
 void CompletionThread::complete(Running& running) {
-  Task& task = running.task;
+  Task& task = running.launched.task;
+  const Mark* const began = running.launched.began.get();
   int64_t ended = 0;
   try {
     running.ended->wait();
     // These have completed, but may not have been signalled yet.
     for (const EventPtr& event : task.waits) event->wait();
     ended = stream_.ready_time(task);
-    if (running.began) {
+    if (began) {
       // Host and device clocks agree only to within a few microseconds; a task must not
       // begin before it was enqueued or before the tasks that it waited for had ended.
       const TaskParts parts = task.parts ? *task.parts : TaskParts();
-      const int64_t start =
-          std::max(std::min(running.began->time(), parts.begin), ended);
+      const int64_t start = std::max(std::min(began->time(), parts.begin), ended);
       // At least one nanosecond, so that a stream's tasks are strictly ordered.
       ended = std::max({running.ended->time(), start + 1, parts.end});
       // The device is busy throughout, so the CPU time equals the duration.

@@ -20,14 +20,14 @@ class CompletionThread {
       : stream_(stream), thread_([this] { work(); }) {}
   ~CompletionThread();  ///< waits for all added tasks
 
-  /// Adds a task that was launched between the marks `began` and `ended`; `began` is
-  /// null if the task is not recorded.
-  void add(Task task, MarkPtr began, MarkPtr ended);
+  /// Adds a task that has completed when `ended` is reached. Tasks that are not
+  /// recorded may share a mark with later ones.
+  void add(LaunchedTask launched, MarkPtr ended);
 
  private:
   struct Running {
-    Task task;
-    MarkPtr began, ended;
+    LaunchedTask launched;
+    MarkPtr ended;
   };
   void work();
   void complete(Running& running);

@@ -111,6 +111,7 @@ void host_wait(const EventPtr& event, const char* why) {
   std::vector<int64_t> ids;
   for (const TraceEnd& end : event->ends()) ids.push_back(end.id);
   sync.waits_for(ids);
+  event->want();
   event->wait();
 }
 

@@ -42,6 +42,11 @@ class Event {
     become(kDone);
   }
 
+  /// Announces that another stream or the host waits for this event, so that a
+  /// hardware queue marks it alone instead of together with later tasks.
+  void want() { wanted_.store(true, std::memory_order_relaxed); }
+  bool wanted() const { return wanted_.load(std::memory_order_relaxed); }
+
   /// For hardware queues, must be called before `signal`, once the task has been
   /// submitted to a queue; the task completes at `mark`.
   void hand_over(MarkPtr mark) {
@@ -72,6 +77,7 @@ class Event {
   }
 
   std::atomic<int> state_{kOpen};
+  std::atomic<bool> wanted_{false};
   MarkPtr mark_;       ///< written before kHandedOver
   int64_t ended_ = 0;  ///< written before kDone
   const std::vector<TraceEnd> ends_;

@@ -50,13 +50,18 @@ EventPtr Stream::enqueue_amendable(Task task) {
 void Stream::wait(const EventPtr& event) {
   std::lock_guard lock(mutex_);
   release_held();
-  if (event) pending_waits_.push_back(event);
+  if (!event) return;
+  event->want();
+  pending_waits_.push_back(event);
 }
 
 EventPtr Stream::record_event() {
   std::lock_guard lock(mutex_);
   release_held();
-  if (pending_waits_.empty()) return last_;
+  if (pending_waits_.empty()) {
+    last_->want();
+    return last_;
+  }
   // The event must also cover what the next task would wait for, so an empty task waits
   // for it.
   std::vector<TraceEnd> ends = last_->ends();
@@ -71,6 +76,7 @@ EventPtr Stream::record_event() {
   join.run = [] {};
   prepare(join);
   join.done = last_ = std::make_shared<Event>(std::move(ends));
+  last_->want();
   push(std::move(join));
   return last_;
 }
@@ -95,6 +101,7 @@ GraphPtr Stream::capture(const std::function<void()>& enqueue_all) {
   begin.shared = end.shared = true;  // a capture that has begun must end
   begin.record.name = end.record.name = "capture";
   begin.run = [this] {
+    mark_launched();
     hardware_->begin_capture();
     capturing_ = true;
   };
@@ -182,7 +189,9 @@ void Stream::execute(Task& task) {
 /// The hardware runs the task later. Its dependencies on work in other hardware queues
 /// become waits between queues; no host thread waits for that work to complete.
 void Stream::hand_over(Task task) {
-  MarkPtr began, ended;
+  // What this task waits for may itself wait for the tasks launched so far.
+  if (!task.waits.empty()) mark_launched();
+  MarkPtr began;
   try {
     for (const EventPtr& event : task.waits) {
       if (const Mark* mark = event->handed_over()) hardware_->wait(*mark);
@@ -202,23 +211,52 @@ void Stream::hand_over(Task task) {
   } catch (const std::exception& error) {
     device_.poison(task.record.name, error.what());
   }
-  if (capturing_) {  // the task was not run, so there is nothing to wait for
-    task.run = {};
-    task.call.reset();
-    task.done->signal();
-    return;
-  }
-  try {
-    ended = hardware_->mark(task.recorded());
-  } catch (const std::exception& error) {
-    device_.poison(task.record.name, error.what());
-    task.done->signal();
-    return;
-  }
   task.run = {};  // destroys what the task kept alive before it counts as done
   task.call.reset();
-  task.done->hand_over(ended);
-  completion_->add(std::move(task), std::move(began), std::move(ended));
+  if (capturing_) {  // the task was not run, so there is nothing to wait for
+    task.done->signal();
+    return;
+  }
+  if (task.completes_on_return && !task.recorded()) {
+    mark_launched();
+    task.done->signal();
+    return;
+  }
+  const bool now = must_be_marked(task);
+  launched_.push_back({std::move(task), std::move(began)});
+  if (now) mark_launched();
+}
+
+/// A mark after each task would cost as much as launching a small kernel. Kernels that
+/// nobody waits for share the next mark, unless the worker may become idle.
+bool Stream::must_be_marked(const Task& task) {
+  constexpr size_t kMostTogether = 16;
+  if (kind_ != StreamKind::compute || task.recorded() || task.done->wanted()) {
+    return true;
+  }
+  if (launched_.size() + 1 >= kMostTogether) return true;
+  std::lock_guard lock(mutex_);
+  return queue_.empty();
+}
+
+/// Marks the end of the launched tasks; the completion thread waits for that mark.
+void Stream::mark_launched() {
+  if (launched_.empty()) return;
+  MarkPtr ended;
+  try {
+    ended = hardware_->mark(launched_.back().task.recorded());
+  } catch (const std::exception& error) {
+    device_.poison(launched_.back().task.record.name, error.what());
+  }
+  for (LaunchedTask& launched : launched_) {
+    if (!ended) {
+      launched.task.done->signal();
+      continue;
+    }
+    launched.task.done->hand_over(ended);
+    completion_->add(std::move(launched), ended);
+  }
+  launched_.clear();
 }
 
 }  // namespace lockstep::runtime

@@ -30,6 +30,9 @@ struct Task {
   std::function<void()> run;
   bool takes_cores = false;     ///< holds core tokens while it runs, as kernels do
   std::vector<EventPtr> waits;  ///< of other streams; `enqueue` adds pending ones
+  /// With a hardware queue: the hardware has completed the task when `run` returns, as
+  /// with copies to the host.
+  bool completes_on_return = false;
   bool shared = false;  ///< runs even on a failed device: other devices wait for it
   const void* writes = nullptr;  ///< address of the first output; see `amend`
   std::shared_ptr<void> call;    ///< data used by `run`; kept alive by the task
@@ -44,6 +47,12 @@ struct Task {
   int64_t ordered = 0;  ///< ns, if recorded: when its place in the queue was determined
 
   bool recorded() const { return record.id != tracer::kNone; }
+};
+
+/// A task in a hardware queue, and the mark before it if it is recorded.
+struct LaunchedTask {
+  Task task;
+  MarkPtr began;
 };
 
 /// A FIFO of tasks and the worker thread that runs them. The host enqueues tasks and
@@ -110,6 +119,8 @@ class Stream {
   void work();
   void execute(Task& task);
   void hand_over(Task task);
+  bool must_be_marked(const Task& task);
+  void mark_launched();
 
   DeviceContext& device_;
   StreamKind kind_;
@@ -126,6 +137,8 @@ class Stream {
   bool capturing_ = false;  ///< worker thread only; see `capture`
   std::unique_ptr<Queue> hardware_;  ///< null: the worker runs the tasks itself
   std::unique_ptr<CompletionThread> completion_;  ///< only with hardware
+  /// Launched, but not yet followed by a mark; worker thread only.
+  std::vector<LaunchedTask> launched_;
   std::thread worker_;
 };
 

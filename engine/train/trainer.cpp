@@ -284,9 +284,10 @@ StepResult Trainer::step(data::DataLoader& loader, bool train, const Turn& turn,
   // forward pass, so the `loss` phase is long on the host timeline and short on the
   // device's.
   const auto read = [&result = step.result](const StepTensors& made) {
-    result.loss = ops::item(made.loss);
-    result.acc1 = ops::item(made.acc1);
-    result.acc5 = ops::item(made.acc5);
+    const std::vector<double> values = ops::items({made.loss, made.acc1, made.acc5});
+    result.loss = values[0];
+    result.acc1 = values[1];
+    result.acc5 = values[2];
   };
   // With gradient accumulation, only the last batch of a group synchronizes gradients:
   // those of the others accumulate locally on each rank.

@@ -3,6 +3,7 @@ another machine, and a time limit."""
 
 import glob
 import os
+import shutil
 import signal
 import subprocess
 import sysconfig
@@ -23,6 +24,24 @@ class TooLong(Exception):
     """The command was killed together with its child processes."""
 
 
+def backtraces(pid):
+    """The stacks of all threads of a process that hangs, or "" without a debugger."""
+    for debugger in ("cuda-gdb", "/usr/local/cuda/bin/cuda-gdb", "gdb"):
+        program = shutil.which(debugger)
+        if not program:
+            continue
+        try:
+            said = subprocess.run(
+                [program, "-batch", "-p", str(pid), "-ex", "thread apply all bt 12"],
+                stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30,
+                check=False).stdout
+        except subprocess.TimeoutExpired:
+            continue
+        return "\n".join(line for line in said.splitlines()
+                         if line.startswith(("#", "Thread")))
+    return ""
+
+
 def run(command, seconds, env=None):
     """Runs a command. Returns (exit code, stdout, stderr)."""
     with subprocess.Popen([str(word) for word in command], text=True, env=env,
@@ -31,7 +50,8 @@ def run(command, seconds, env=None):
         try:
             out, err = process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
+            stacks = backtraces(process.pid)
             os.killpg(process.pid, signal.SIGKILL)
             process.communicate()
-            raise TooLong(f"still running after {seconds:.0f} s") from None
+            raise TooLong(f"still running after {seconds:.0f} s\n{stacks}") from None
     return process.returncode, out, err

@@ -1,9 +1,10 @@
-"""PyTorch's training steps on this machine's GPU, for tests/gpu/bench:
+"""PyTorch's training steps on this machine's GPU, for tests/gpu/bench. Answers each line
+of standard input, a JSON object with arch, batch, size, steps, warmup-seconds, amp and
+kind, with a line of JSON: {"samples": seconds of each step} or {"error": reason}.
 
-    torch_bench.py ARCH BATCH SIZE STEPS PRECISION(tf32|bfloat16) KIND(eager|compile)
-
-Forward, cross entropy, backward, SGD, and a read of the loss on the host. Channels
-last. Prints the seconds of each step as JSON."""
+Kinds: `eager`, which reads the loss on the host in each step; `no-item`, which does not;
+`graph`, the whole step as one CUDA graph; `compiled`, torch.compile in mode
+reduce-overhead. Forward, cross entropy, backward and SGD, channels last."""
 
 import json
 import sys
@@ -14,12 +15,7 @@ import torch
 import torch_nets
 
 
-def main():
-    arch = sys.argv[1]
-    batch, size, steps = map(int, sys.argv[2:5])
-    precision, kind = sys.argv[5:7]
-    torch.backends.cudnn.benchmark = True
-    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = True
+def make_step(arch, batch, size, amp, kind):
     classes = 1000 if size > 64 else 10
     net = torch_nets.make(arch, classes, size).cuda().train()
     net = net.to(memory_format=torch.channels_last)
@@ -29,27 +25,66 @@ def main():
     labels = torch.arange(batch, device="cuda") % classes
 
     def forward():
-        with torch.autocast("cuda", torch.bfloat16, enabled=precision == "bfloat16"):
+        with torch.autocast("cuda", torch.bfloat16, enabled=amp):
             return torch.nn.functional.cross_entropy(net(images), labels)
-    if kind == "compile":
-        forward = torch.compile(forward, mode="max-autotune")
+    if kind == "compiled":
+        forward = torch.compile(forward, mode="reduce-overhead")
 
-    def step():
-        sgd.zero_grad()
+    def enqueue():
+        sgd.zero_grad(set_to_none=kind != "graph")
         loss = forward()
         loss.backward()
         sgd.step()
-        loss.item()
+        return loss
+
+    if kind == "graph":
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            for _ in range(3):
+                enqueue()
+        torch.cuda.current_stream().wait_stream(side)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            loss = enqueue()
+
+    def step():
+        if kind == "graph":
+            graph.replay()
+            loss.item()
+        elif kind == "no-item":
+            enqueue()
+        else:
+            enqueue().item()
         torch.cuda.synchronize()
-    for _ in range(5):
+    return step
+
+
+def answer(request):
+    step = make_step(request["arch"], request["batch"], request["size"],
+                     request["amp"], request["kind"])
+    start = time.perf_counter()
+    while time.perf_counter() - start < request["warmup-seconds"]:
         step()
-    seconds = []
-    for _ in range(steps):
+    samples = []
+    for _ in range(request["steps"]):
         start = time.perf_counter()
         step()
-        seconds.append(time.perf_counter() - start)
-    print(json.dumps({"seconds": seconds, "torch": torch.__version__,
-                      "gpu": torch.cuda.get_device_name()}))
+        samples.append(time.perf_counter() - start)
+    return {"samples": samples, "torch": torch.__version__,
+            "gpu": torch.cuda.get_device_name()}
+
+
+def main():
+    torch.backends.cudnn.benchmark = True
+    torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = True
+    for line in sys.stdin:
+        try:
+            said = answer(json.loads(line))
+        except Exception as error:  # pylint: disable=broad-except
+            said = {"error": f"{type(error).__name__}: {error}"}
+        torch.cuda.empty_cache()
+        print(json.dumps(said), flush=True)
 
 
 if __name__ == "__main__":

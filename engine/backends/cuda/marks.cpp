@@ -7,8 +7,10 @@
 // Source: CUDA Runtime API, cudaEventElapsedTime.
 #include "engine/backends/cuda/marks.h"
 
+#include <cstdlib>
 #include <map>
 #include <mutex>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -25,6 +27,17 @@ struct ClockBase {
 
 namespace {
 
+/// Returns whether threads that wait for an event spin. By default they block, since
+/// spinning would occupy a core per device; but blocking needs the GPU's interrupts,
+/// which some sandboxes do not deliver. LOCKSTEP_CUDA_SPIN=1 makes them spin.
+bool spins() {
+  static const bool spin = [] {
+    const char* text = std::getenv("LOCKSTEP_CUDA_SPIN");
+    return text && std::string_view(text) == "1";
+  }();
+  return spin;
+}
+
 /// A pool of unused events, by GPU and kind. Never destroyed: at process exit CUDA may
 /// already be shut down.
 class Pool {
@@ -39,8 +52,7 @@ class Pool {
         return event;
       }
     }
-    // Waiting threads block: spinning would occupy a core per device.
-    unsigned flags = cudaEventBlockingSync;
+    unsigned flags = spins() ? cudaEventDefault : cudaEventBlockingSync;
     if (!timed) flags |= cudaEventDisableTiming;
     cudaEvent_t event = nullptr;
     check(cudaEventCreateWithFlags(&event, flags), "cudaEventCreateWithFlags");

@@ -26,6 +26,7 @@ struct CudaBackend : Backend {
   PlanPtr make_plan(const PlanRequest& request) override {
     return cuda::make_plan<cuda::Gpu>(request);
   }
+  bool times_kernels(OpCode code) const override { return is_benchmarked(code); }
 
  private:
   cuda::CudaDriver driver_;

@@ -3,6 +3,7 @@
 #include <nvtx3/nvToolsExt.h>
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -17,7 +18,8 @@ namespace {
 
 thread_local CudaQueue* current_queue = nullptr;
 
-constexpr size_t kPiece = size_t{32} << 20;  // bytes per piece of a staged copy
+constexpr size_t kPiece = size_t{32} << 20;     // bytes per piece of a staged copy
+constexpr size_t kSmallest = size_t{1} << 20;   // bytes of a staging buffer
 constexpr size_t kBuffers = 2;               // one is filled while the other is copied
 
 /// Returns the Fault to which a device's kernels report, in page-locked memory that
@@ -117,7 +119,9 @@ cublasHandle_t CudaQueue::cublas() {
 }
 
 /// Returns the next of two alternating buffers, after waiting for the GPU to finish
-/// using it. Enlarges it as needed.
+/// using it. Enlarges it as needed. A buffer that has become too small is kept:
+/// cudaFreeHost waits for all kernels, also for a collective that waits for this rank.
+/// Sizes are powers of two, so all of them together are less than twice the last.
 CudaQueue::Staging& CudaQueue::staging(size_t bytes) {
   if (staging_.empty()) staging_.resize(kBuffers);
   Staging& s = staging_[next_staging_++ % kBuffers];
@@ -129,11 +133,9 @@ CudaQueue::Staging& CudaQueue::staging(size_t bytes) {
           "cudaEventCreateWithFlags");
   }
   if (s.capacity < bytes) {
-    if (s.data) check(cudaFreeHost(s.data), "cudaFreeHost");
-    s.data = nullptr;
-    s.capacity = 0;
-    check(cudaHostAlloc(&s.data, bytes, cudaHostAllocDefault), "cudaHostAlloc");
-    s.capacity = bytes;
+    const size_t capacity = std::bit_ceil(std::max(bytes, kSmallest));
+    check(cudaHostAlloc(&s.data, capacity, cudaHostAllocDefault), "cudaHostAlloc");
+    s.capacity = capacity;
   }
   return s;
 }

@@ -20,6 +20,9 @@ namespace lockstep::test {
 namespace {
 
 bool simulated = false;
+std::atomic<int64_t> marks = 0;       // recorded in queues
+std::atomic<int64_t> unfinished = 0;  // launches that have not run yet
+std::atomic<int64_t> disturbed = 0;   // kernels chosen by time while others ran
 
 class FakeMark : public runtime::Mark, public std::enable_shared_from_this<FakeMark> {
  public:
@@ -109,6 +112,7 @@ class FakeQueue : public runtime::Queue {
   runtime::MarkPtr mark(bool) override {
     auto mark = std::make_shared<FakeMark>();
     launch([mark] { mark->reach(); });
+    ++marks;
     return mark;
   }
   void begin_capture() override { captured_.emplace(); }
@@ -127,6 +131,7 @@ class FakeQueue : public runtime::Queue {
     if (captured_) return captured_->push_back(std::move(work));
     const int64_t event = tracer::ActivityScope::event();
     if (event != tracer::kNone) work = Profiler::watched(event, std::move(work));
+    ++unfinished;
     {
       std::lock_guard lock(mutex_);
       queue_.push_back(std::move(work));
@@ -146,6 +151,7 @@ class FakeQueue : public runtime::Queue {
         queue_.pop_front();
       }
       next();
+      --unfinished;
     }
   }
   std::mutex mutex_;
@@ -248,7 +254,9 @@ struct FakeBackend : Backend {
   bool can_fuse_relu(OpCode code) const override { return cuda::takes_relu(code); }
 
  protected:
+  bool times_kernels(OpCode code) const override { return is_benchmarked(code); }
   PlanPtr make_plan(const PlanRequest& request) override {
+    if (is_benchmarked(request.code) && unfinished > 0) ++disturbed;
     auto plan = std::make_shared<Plan>(*cuda::make_plan<HostMachine>(request));
     plan->run = [run = plan->run](const KernelArgs& args) {
       const std::vector<View> in(args.in.begin(), args.in.end());
@@ -304,6 +312,10 @@ std::vector<tracer::DeviceActivity> profiled_work() {
   std::lock_guard lock(Profiler::instance().mutex);
   return std::exchange(Profiler::instance().told, {});
 }
+
+int64_t marks_recorded() { return marks; }
+
+int64_t disturbed_choices() { return disturbed; }
 
 bool gpus_are_simulated() { return simulated; }
 

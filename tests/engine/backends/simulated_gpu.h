@@ -17,6 +17,10 @@ namespace lockstep::test {
 void simulate_gpus();
 inline constexpr size_t kGpus = 3;
 bool gpus_are_simulated();
+/// Returns how many marks (CUDA events) have been recorded in all queues.
+int64_t marks_recorded();
+/// Returns how many kernels `--benchmark` chose while other work was unfinished.
+int64_t disturbed_choices();
 /// The simulated GPUs as the module that the engine loads
 /// (engine/backends/load_cuda.h).
 const CudaModule* simulated_module();

@@ -1,5 +1,6 @@
 #include "engine/distributed/collectives/nccl/nccl_communicator.h"
 
+#include <fmt/format.h>
 #include <unistd.h>
 
 #include <cstring>
@@ -47,6 +48,13 @@ ncclUniqueId common_id(Store& store, const CommunicatorOptions& options) {
   return id;
 }
 
+void wait_for_all(Store& store, const CommunicatorOptions& options) {
+  std::vector<std::string> keys;
+  for (int r = 0; r < options.size; ++r) keys.push_back(fmt::format("ready/{}", r));
+  store.set(keys[options.rank], "");
+  store.wait(keys, options.timeout);
+}
+
 }  // namespace
 
 NcclCommunicator::NcclCommunicator(const CommunicatorOptions& options)
@@ -55,6 +63,9 @@ NcclCommunicator::NcclCommunicator(const CommunicatorOptions& options)
   const ncclUniqueId id = common_id(store, options);
   const cuda::GpuScope scope(cuda::gpu_of(device_));
   check_nccl(ncclCommInitRank(&comm_, size_, id, rank_), "ncclCommInitRank");
+  // Initialization allocates memory, which may wait for running kernels. A collective
+  // that started before all ranks are done would wait for them, and they for it.
+  wait_for_all(store, options);
 }
 
 NcclCommunicator::~NcclCommunicator() {

@@ -1,0 +1,100 @@
+// What the host pays for a GPU's queue: marks (CUDA events) that are recorded only
+// where somebody waits, reads that need none, and choices by time on an idle device.
+#include <chrono>
+#include <future>
+
+#include "engine/ops/copy.h"
+#include "engine/ops/ops.h"
+#include "tests/engine/backends/cuda_device.h"
+#include "tests/engine/runtime/gate.h"
+#include "tracer/format/args.h"
+#include "tracer/record/collect.h"
+
+namespace lockstep {
+namespace {
+
+constexpr Device kGpu{DeviceType::cuda, 0};
+
+class CudaQueues : public test::OnCuda {
+ protected:
+  void SetUp() override {
+    OnCuda::SetUp();
+    if (!IsSkipped()) context().synchronize();
+  }
+  static runtime::DeviceContext& context() { return runtime::context(kGpu); }
+};
+
+TEST_P(CudaQueues, KernelsThatNobodyWaitsForShareAMark) {
+  if (real()) GTEST_SKIP() << "only the simulated GPU counts marks";
+  constexpr int kKernels = 64;
+  const Tensor x = test::on(kGpu, test::vector({-1, 2}, DType::f32));
+  const int64_t before = test::marks_recorded();
+  Tensor y = x;
+  {
+    test::Gate gate(context().compute());  // the worker finds all kernels in its queue
+    for (int i = 0; i < kKernels; ++i) y = ops::scale(y, -1);
+  }
+  context().synchronize();
+  EXPECT_LE(test::marks_recorded() - before, kKernels / 16 + 2);
+  EXPECT_EQ(test::values_of(y), (std::vector<double>{-1, 2}));
+}
+
+/// A stream that waits for a kernel must not also wait for the kernels after it.
+TEST_P(CudaQueues, AKernelThatSomebodyWaitsForIsMarkedAlone) {
+  const Tensor x = test::on(kGpu, test::vector({-1, 2}, DType::f32));
+  test::Gate first(context().compute());
+  const Tensor y = ops::scale(x, 2);
+  const runtime::EventPtr made = context().compute().record_event();
+  test::Gate second(context().compute());
+  first.open();
+  const auto waiting = std::async(std::launch::async, [&] { made->wait(); });
+  EXPECT_EQ(waiting.wait_for(std::chrono::seconds(60)), std::future_status::ready)
+      << "the kernel's event waits for the task behind it";
+  second.open();
+}
+
+TEST_P(CudaQueues, AReadNeedsNoMark) {
+  if (real()) GTEST_SKIP() << "only the simulated GPU counts marks";
+  const Tensor x = test::on(kGpu, Tensor::scalar(3));
+  context().synchronize();
+  const int64_t before = test::marks_recorded();
+  EXPECT_EQ(ops::item(x), 3);
+  EXPECT_EQ(test::marks_recorded() - before, 0);
+}
+
+TEST_P(CudaQueues, SeveralScalarsAreReadWithOneCopy) {
+  const Tensors scalars{test::on(kGpu, Tensor::scalar(3)),
+                        test::on(kGpu, Tensor::scalar(-0.5)),
+                        test::on(kGpu, Tensor::scalar(7))};
+  tracer::start_recording();
+  EXPECT_EQ(ops::items(scalars), (std::vector<double>{3, -0.5, 7}));
+  tracer::stop_recording();
+  int copies = 0;
+  for (const tracer::Event& event : tracer::collect()) {
+    if (!event.is("copy")) continue;
+    ++copies;
+    EXPECT_EQ(event.name, "d2h");
+    EXPECT_EQ(tracer::int_arg(event.args, "bytes", -1), 3 * 4);
+  }
+  EXPECT_EQ(copies, 1);
+}
+
+TEST_P(CudaQueues, KernelsAreTimedOnAnIdleDevice) {
+  if (real()) GTEST_SKIP() << "only the simulated GPU knows what was disturbed";
+  backend_options().benchmark = true;
+  forget_plans();
+  const int64_t before = test::disturbed_choices();
+  const Tensor x = test::on(kGpu, test::rounded("x", {2, 8, 16, 16}, DType::f32));
+  const Tensor w = test::on(kGpu, test::rounded("w", {8, 8, 3, 3}, DType::f32));
+  Tensor y = x;
+  for (int i = 0; i < 200; ++i) y = ops::scale(y, -1);
+  ops::conv2d(y, w, {}, {1, 1});
+  context().synchronize();
+  EXPECT_EQ(test::disturbed_choices(), before);
+}
+
+INSTANTIATE_TEST_SUITE_P(Gpu, CudaQueues, testing::Values("Simulated", "Real"),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace lockstep
