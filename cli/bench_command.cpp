@@ -33,7 +33,7 @@ struct BenchOptions {
   ConvAlgorithm conv = ConvAlgorithm::automatic;
   int64_t batch = 128, size = 0, classes = 0;  ///< 0: the default of the model
   int threads = 1, steps = 7, warmup = 2;
-  double warmup_seconds = 0;  ///< at least so long: an idle GPU has a low clock
+  double warmup_seconds = 0;         ///< at least so long: an idle GPU has a low clock
   std::optional<models::Stem> stem;  ///< default: cifar up to 64 pixels
   DeviceType device_type = DeviceType::cpu;
   bool trace = false, amp = false, benchmark = false, cuda_graph = false;
@@ -273,9 +273,8 @@ void add_bench(CLI::App& app, Action& action) {
       ->check(CLI::Range(0.0, 3600.0));
   command->add_flag("--serve", o->serve,
                     "answer requests, JSON objects of flags, one per line");
-  command->callback([o, &action] {
-    action = [o] { return o->serve ? serve(*o) : run(*o); };
-  });
+  command->callback(
+      [o, &action] { action = [o] { return o->serve ? serve(*o) : run(*o); }; });
 }
 
 }  // namespace lockstep::cli

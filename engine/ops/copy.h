@@ -58,8 +58,7 @@ double item(const Tensor& x,
 /// the work, they are concatenated there and read with a single copy: each read costs
 /// the host a wait, during which the GPU runs dry. Otherwise the same as calling `item`
 /// for each.
-std::vector<double> items(
-    const Tensors& scalars,
-    std::source_location site = std::source_location::current());
+std::vector<double> items(const Tensors& scalars,
+                          std::source_location site = std::source_location::current());
 
 }  // namespace lockstep::ops

@@ -124,11 +124,11 @@ struct HybridLaws {
     const bool are_scalars = copy.known_bytes() <= 3 * 8;  // loss and accuracies
     const bool is_metric =
         copy.why == reasons::metrics && copy.known_bytes() <= kLargestMetric;
-    const bool allowed = arrives
-                             ? copy.why == reasons::activation ||
-                                   (copy.why == reasons::h2d && copy.tensor == "labels")
-                             : copy.why == reasons::activation_grad ||
-                                   (copy.why == reasons::d2h && are_scalars) || is_metric;
+    const bool allowed =
+        arrives ? copy.why == reasons::activation ||
+                      (copy.why == reasons::h2d && copy.tensor == "labels")
+                : copy.why == reasons::activation_grad ||
+                      (copy.why == reasons::d2h && are_scalars) || is_metric;
     classifier.expect(allowed, task.id, [&] {
       return fmt::format("step {}: {} moved {} B {} the classifier's device {}",
                          step.step.number, copy.why, copy.known_bytes(),

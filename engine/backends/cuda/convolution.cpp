@@ -147,7 +147,7 @@ class KeptPlans {
 };
 
 std::string implementation(const Convolution& p, const EngineConfig& config) {
-  const char* precision = p.bf16                                        ? "bfloat16"
+  const char* precision = p.bf16                                         ? "bfloat16"
                           : config.has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE) ? "tf32"
                                                                          : "float32";
   return std::string("cudnn:") + name(p.direction) + ":engine" +

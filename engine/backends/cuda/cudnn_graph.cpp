@@ -274,10 +274,10 @@ std::unique_ptr<ExecutionPlan> ExecutionPlan::make(const EngineConfig& config,
   plan.set(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, *config.config);
   if (!plan.try_finalize()) return nullptr;
   std::unique_ptr<ExecutionPlan> made(new ExecutionPlan(std::move(plan)));
-  made->workspace_ = values_of<int64_t>(made->plan_.get(),
-                                        CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
-                                        CUDNN_TYPE_INT64, 1)
-                         .at(0);
+  made->workspace_ =
+      values_of<int64_t>(made->plan_.get(), CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
+                         CUDNN_TYPE_INT64, 1)
+          .at(0);
   return made;
 }
 
@@ -299,9 +299,10 @@ bool is_allowed(const EngineConfig& config, bool bf16, const BackendOptions& opt
     return false;
   }
   const bool full_precision = !bf16 && !options.tf32;
-  return !full_precision || (!config.has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE) &&
-                             !config.has(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS) &&
-                             !config.has(CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION));
+  return !full_precision ||
+         (!config.has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE) &&
+          !config.has(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS) &&
+          !config.has(CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION));
 }
 
 }  // namespace lockstep::cuda

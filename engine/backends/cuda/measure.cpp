@@ -28,9 +28,13 @@ std::unique_ptr<ConvolutionMemory> ConvolutionMemory::make(const Convolution& p,
   using Way = Convolution::Direction;
   const bool forward = p.direction == Way::forward;
   const bool data = p.direction == Way::backward_data;
-  const std::array<size_t, 4> sizes{
-      bytes_of(data ? p.w : p.x, p.bf16), bytes_of(forward ? p.w : p.y, p.bf16),
-      bytes_of(forward ? p.y : data ? p.x : p.w, p.bf16), workspace};
+  const std::array<size_t, 4> sizes{bytes_of(data ? p.w : p.x, p.bf16),
+                                    bytes_of(forward ? p.w : p.y, p.bf16),
+                                    bytes_of(forward ? p.y
+                                             : data  ? p.x
+                                                     : p.w,
+                                             p.bf16),
+                                    workspace};
   std::unique_ptr<ConvolutionMemory> made(new ConvolutionMemory);
   for (size_t i = 0; i < sizes.size(); ++i) {
     if (sizes[i] == 0) continue;
@@ -55,7 +59,7 @@ double ConvolutionMemory::time(const ExecutionPlan& plan, cudnnHandle_t handle) 
     plan.execute(handle, blocks_[0], blocks_[1], blocks_[2], blocks_[3]);
   };
   check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");  // cudaMemset
-  execute();  // loads the kernel
+  execute();                                                // loads the kernel
   const TimedEvent began, ended;
   float least = std::numeric_limits<float>::infinity();
   for (int round = 0; round < kRounds; ++round) {

@@ -18,9 +18,9 @@ namespace {
 
 thread_local CudaQueue* current_queue = nullptr;
 
-constexpr size_t kPiece = size_t{32} << 20;     // bytes per piece of a staged copy
-constexpr size_t kSmallest = size_t{1} << 20;   // bytes of a staging buffer
-constexpr size_t kBuffers = 2;               // one is filled while the other is copied
+constexpr size_t kPiece = size_t{32} << 20;    // bytes per piece of a staged copy
+constexpr size_t kSmallest = size_t{1} << 20;  // bytes of a staging buffer
+constexpr size_t kBuffers = 2;  // one is filled while the other is copied
 
 /// Returns the Fault to which a device's kernels report, in page-locked memory that
 /// both sides access. Never freed.

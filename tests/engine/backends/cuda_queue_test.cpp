@@ -6,6 +6,7 @@
 #include "engine/ops/copy.h"
 #include "engine/ops/ops.h"
 #include "tests/engine/backends/cuda_device.h"
+#include "tests/engine/backends/shapes.h"
 #include "tests/engine/runtime/gate.h"
 #include "tracer/format/args.h"
 #include "tracer/record/collect.h"
