@@ -168,6 +168,14 @@ TEST(Scoreboard, StepsObeyTheirBounds) {
   StepSetting after = setting(net, Sharing::collective, 4);
   after.sum = Sum::per_tensor;
   EXPECT_LT(step_time(ddp, {}).links, step_time(after, {}).links);
+  // Buckets wait for each other: together they take their port at least that long.
+  const Net vgg = *net_named("vgg16");
+  const StepSetting many = setting(vgg, Sharing::ddp, 4);
+  CostFactors slow{};
+  slow[static_cast<size_t>(Cost::link)] = -2;
+  const StepParts parts = step_time(many, slow);
+  EXPECT_GE(parts.links + parts.compute + parts.interference,
+            ring_bytes(many) / (many.links.pcie_gb_per_s * 1e9 * std::exp(-2)));
   // With one bucket, there is nothing to hide behind: its ring is exposed.
   ddp.bucket_cap = int64_t{1} << 40;
   EXPECT_GT(step_time(ddp, {}).links, 0.9 * ring_bytes(ddp) / 12e9 - 0.01);
