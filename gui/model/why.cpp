@@ -1,4 +1,4 @@
-#include "gui/model/why.h"
+#include "gui/model/analyse.h"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 #include "base/units.h"
 #include "gui/model/details.h"
 #include "tracer/analysis/shared_updates.h"
+#include "tracer/analysis/summary_paths.h"
 #include "tracer/format/file_io.h"
-#include "tracer/format/lanes.h"
 #include "tracer/kineto/kineto.h"
 
 namespace lockstep::gui {
@@ -94,25 +94,23 @@ WhySource why_source(const Model& model) {
 }
 
 WhyAnalysis analyse(const WhySource& source) {
+  Work work;
+  return analyse(source, work);
+}
+
+WhyAnalysis analyse(const WhySource& source, Work& work) {
   WhyAnalysis analysis;
   try {
+    work.now("reading the trace");
     const tracer::Trace trace =
-        tracer::open_text({source.text, source.owned}, source.name);
-    analysis.why.summary = tracer::summarize(trace);
+        tracer::open_text({source.text, source.owned}, source.name, work);
+    analysis.why.summary = tracer::summarize(trace, work, analysis.pieces);
     analysis.why.limit = tracer::limiting_sentence(analysis.why.summary);
     analysis.why.first_step = tracer::first_step_sentence(analysis.why.summary.train);
     analysis.why.mean_train = analysis.why.summary.train.mean_split();
     analysis.why.mean_eval = analysis.why.summary.eval.mean_split();
     for (const tracer::SharedUpdate& update : tracer::find_shared_updates(trace)) {
       analysis.updates[update.event->id] = update.version;
-    }
-    const tracer::Summary& summary = analysis.why.summary;
-    if (summary.imported || summary.null_devices) return analysis;
-    const tracer::Lanes lanes(trace);
-    const tracer::LongestPaths paths(trace, lanes);
-    for (const tracer::Step& step : tracer::join_ranks(tracer::find_steps(trace))) {
-      if (step.interrupted || step.is_only_a_span()) continue;
-      analysis.pieces[step.number] = paths.pieces(step);
     }
   } catch (const std::exception& failure) {
     analysis.why.problem = failure.what();

@@ -91,7 +91,9 @@ class Session {
       go_to_start();
       keep();
     }
-    app_.settings.editing = -1;  // what was typed so far is kept, too
+    why_.cancel();
+    glfwHideWindow(window_.glfw());  // the analysis may take a moment to stop
+    app_.settings.editing = -1;      // what was typed so far is kept, too
     keep();
   }
 

@@ -349,6 +349,28 @@ TEST(LongestPath, ReproducesTheMeasuredStep) {
   EXPECT_EQ(sum, path.path);
 }
 
+/// Steps share what is looked up on the way back: the result is that of each alone.
+TEST(LongestPath, OfAllStepsIsThatOfEachStep) {
+  const Trace trace =
+      read_trace(std::string(LOCKSTEP_SOURCE_DIR) + "/tests/golden/viewer/ddp.json.gz");
+  const std::vector<Step> steps = join_ranks(find_steps(trace));
+  ASSERT_GT(steps.size(), 1u);
+  const Lanes lanes(trace);
+  const std::vector<LongestPath> paths = LongestPaths(trace, lanes).of(steps);
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const LongestPath alone = longest_path(trace, steps[i]);
+    EXPECT_EQ(paths[i].path, alone.path);
+    ASSERT_EQ(paths[i].pieces.size(), alone.pieces.size());
+    int64_t sum = 0;
+    for (size_t k = 0; k < alone.pieces.size(); ++k) {
+      EXPECT_EQ(paths[i].pieces[k].event, alone.pieces[k].event);
+      EXPECT_EQ(paths[i].pieces[k].what, alone.pieces[k].what);
+      sum += paths[i].pieces[k].nanoseconds;
+    }
+    EXPECT_EQ(sum, alone.path);
+  }
+}
+
 TEST(LongestPath, AMissingEdgeMakesItTooShort) {
   Trace trace = read_trace(minimal_path());
   for (Event& event : trace.events) {

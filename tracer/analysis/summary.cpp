@@ -9,6 +9,7 @@
 #include "tracer/analysis/run_both.h"
 #include "tracer/analysis/spans.h"
 #include "tracer/analysis/steps.h"
+#include "tracer/analysis/summary_paths.h"
 #include "tracer/emulate/longest_path.h"
 #include "tracer/format/facts.h"
 #include "tracer/format/lanes.h"
@@ -118,13 +119,6 @@ class StepMeter {
   int64_t* last_bytes_ = nullptr;
 };
 
-void sort_shares(std::vector<PathShare>& shares) {
-  std::stable_sort(shares.begin(), shares.end(),
-                   [](const PathShare& a, const PathShare& b) {
-                     return a.nanoseconds > b.nanoseconds;
-                   });
-}
-
 StepGroup& group_of(const Step& step, Summary& summary) {
   return step.train ? summary.train : summary.eval;
 }
@@ -197,7 +191,8 @@ bool has_collectives(const Step& step) {
 }
 
 std::vector<StepSummary> measure(const Trace& trace, const Lanes& lanes,
-                                 const std::vector<Step>& steps, Summary& summary) {
+                                 const std::vector<Step>& steps, Summary& summary,
+                                 const Work& work) {
   const bool any = std::any_of(steps.begin(), steps.end(), has_collectives);
   const ComputingTime computing = any ? ComputingTime(trace, lanes) : ComputingTime();
   const Splitter splitter(trace, lanes);
@@ -205,6 +200,7 @@ std::vector<StepSummary> measure(const Trace& trace, const Lanes& lanes,
   const PipelineReader pipelines(trace, lanes);
   std::vector<StepSummary> measured(steps.size());
   for (size_t i = 0; i < steps.size(); ++i) {
+    work.check();
     if (steps[i].interrupted) continue;
     measured[i] =
         StepMeter(steps[i], lanes, computing, emulated, group_of(steps[i], summary))
@@ -249,9 +245,8 @@ void take_utilisation(const Trace& trace, const std::vector<Step>& steps,
   summary.eval.utilisation = measure_utilisation(trace, eval);
 }
 
-}  // namespace
-
-Summary summarize(const Trace& trace) {
+Summary summarize(const Trace& trace, Work& work, PathPieces* pieces) {
+  work.now("dividing the steps");
   Summary summary;
   summary.mode = string_arg(trace.lockstep, top::mode);
   summary.arch = string_arg(trace.lockstep, top::arch);
@@ -276,124 +271,38 @@ Summary summarize(const Trace& trace) {
   run_both([&] { prepare_paths(trace, lanes, finder); },
            [&] {
              steps = join_ranks(find_steps(trace, lanes));
-             measured = measure(trace, lanes, steps, summary);
+             measured = measure(trace, lanes, steps, summary, work);
              take_utilisation(trace, steps, summary);
              summary.memory = memory_peaks(trace, lanes);
              summary.staleness = staleness_of(trace);
              summary.kernels = kernel_times(trace);
              if (summary.imported) summary.recording = device_times(trace, lanes);
            });
-  const std::vector<LongestPath> paths =
-      finder ? finder->of(steps) : std::vector<LongestPath>(steps.size());
+  work.now("following the longest path");
+  std::vector<LongestPath> paths(steps.size());
+  if (finder) paths = finder->of(steps);
   for (size_t i = 0; i < steps.size(); ++i) {
     if (steps[i].interrupted) continue;
-    if (!steps[i].is_only_a_span()) take_path(paths[i], measured[i]);
+    if (!steps[i].is_only_a_span()) {
+      take_path(paths[i], measured[i]);
+      if (pieces != nullptr) (*pieces)[steps[i].number] = std::move(paths[i].pieces);
+    }
     group_of(steps[i], summary).steps.push_back(std::move(measured[i]));
   }
   return summary;
 }
 
-int64_t StepGroup::mean_length() const {
-  int64_t total = 0;
-  for (const StepSummary& step : steps) total = add_within_range(total, step.length);
-  return steps.empty() ? 0 : total / static_cast<int64_t>(steps.size());
+}  // namespace
+
+Summary summarize(const Trace& trace) {
+  Work work;
+  return summarize(trace, work, nullptr);
 }
 
-int64_t StepGroup::mean_period() const {
-  const auto periods = static_cast<int64_t>(steps.size()) - 1;
-  return periods < 1 ? 0 : (steps.back().start - steps.front().start) / periods;
-}
-
-int64_t StepGroup::mean_overhang() const {
-  int64_t total = 0;
-  for (const StepSummary& step : steps) total = add_within_range(total, step.overhang);
-  return steps.empty() ? 0 : total / static_cast<int64_t>(steps.size());
-}
-
-std::vector<NamedPhase> StepGroup::mean_phases() const {
-  std::vector<const std::vector<NamedPhase>*> all;
-  for (const StepSummary& step : steps) all.push_back(&step.phases);
-  return tracer::mean_phases(all);
-}
-
-std::vector<PathShare> StepGroup::mean_path() const {
-  std::vector<PathShare> mean;
-  const auto count = static_cast<int64_t>(steps.size());
-  for (const StepSummary& step : steps) {
-    for (const auto& [what, nanoseconds] : step.path_shares) {
-      auto sum = std::find_if(mean.begin(), mean.end(),
-                              [&](const PathShare& s) { return s.what == what; });
-      if (sum == mean.end()) sum = mean.insert(sum, {what, 0});
-      sum->nanoseconds += nanoseconds / count;
-    }
-  }
-  sort_shares(mean);
-  return mean;
-}
-
-std::vector<PathShare> StepGroup::mean_parts() const {
-  std::vector<PathShare> parts = mean_path();
-  if (parts.empty()) return parts;
-  int64_t rest = mean_length();
-  for (const PathShare& share : parts) rest -= share.nanoseconds;
-  parts.push_back({kWakeUps, rest});
-  return parts;
-}
-
-Split StepGroup::mean_split() const {
-  std::vector<const Split*> splits;
-  for (const StepSummary& step : steps) splits.push_back(&step.split);
-  return tracer::mean_split(splits);
-}
-
-std::vector<const Pipeline*> StepGroup::pipelines() const {
-  std::vector<const Pipeline*> found;
-  for (const StepSummary& step : steps) {
-    if (step.pipeline != nullptr) found.push_back(step.pipeline.get());
-  }
-  return found;
-}
-
-std::vector<MeanCollective> StepGroup::mean_collectives() const {
-  std::vector<const std::vector<CollectiveTime>*> all;
-  for (const StepSummary& step : steps) all.push_back(&step.collectives);
-  return tracer::mean_collectives(all);
-}
-
-std::vector<MeanRank> StepGroup::mean_ranks() const {
-  std::map<int64_t, MeanRank> ranks;
-  const auto count = static_cast<int64_t>(steps.size());
-  for (const StepSummary& step : steps) {
-    for (const auto& [rank, length] : step.rank_lengths) {
-      ranks[rank].length = add_within_range(ranks[rank].length, length / count);
-    }
-    for (const CollectiveTime& time : step.collectives) {
-      CollectiveTime& sum = ranks[time.rank].together;
-      const bool known = sum.bytes != kNone && time.bytes != kNone;
-      sum.bytes = known ? add_within_range(sum.bytes, time.bytes / count) : kNone;
-      sum.unseen = sum.unseen || time.unseen;
-      for (const auto field : CollectiveTime::kTimes) {
-        sum.*field = add_within_range(sum.*field, time.*field / count);
-      }
-    }
-  }
-  std::vector<MeanRank> mean;
-  for (auto& [rank, of_rank] : ranks) {
-    of_rank.rank = rank;
-    mean.push_back(of_rank);
-  }
-  return mean;
-}
-
-double StepGroup::devices_computing() const {
-  double computing = 0, length = 0;
-  for (const StepSummary& step : steps) {
-    length += static_cast<double>(step.length);
-    for (const auto& [device, busy] : step.computing) {
-      computing += static_cast<double>(busy);
-    }
-  }
-  return length > 0 ? computing / length : 0;
+Summary summarize(const Trace& trace, Work& work, PathPieces& pieces) {
+  Summary summary = summarize(trace, work, &pieces);
+  if (summary.null_devices) pieces.clear();
+  return summary;
 }
 
 }  // namespace lockstep::tracer

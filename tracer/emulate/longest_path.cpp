@@ -38,25 +38,24 @@ class PathFinder {
       paths[i].measured = steps[i].length();
       paths[i].path = schedule_.times[ends[i]] - schedule_.times[begin];
       paths[i].shares = shares(begin, ends[i]);
+      paths[i].pieces = pieces(begin, ends[i]);
     }
     return paths;
   }
 
-  std::vector<PathPiece> pieces(const Step& step) {
-    const size_t begin = TimingGraph::start_of(place_of(step));
+ private:
+  std::vector<PathPiece> pieces(size_t begin, size_t last) {
     std::vector<PathPiece> pieces;
-    walk_back(begin, last_moments({&step, 1}).front(),
-              [&](uint32_t link, int64_t length) {
-                const size_t event = TimingGraph::event_of(links_[link].moment);
-                const int64_t end = graph_.recorded(links_[link].moment);
-                pieces.push_back({trace_.events[event].id, whats_[what_at(link)],
-                                  length, end - trace_.events[event].ts});
-              });
+    walk_back(begin, last, [&](uint32_t link, int64_t length) {
+      const size_t event = TimingGraph::event_of(links_[link].moment);
+      const int64_t end = graph_.recorded(links_[link].moment);
+      pieces.push_back({trace_.events[event].id, whats_[what_at(link)], length,
+                        end - trace_.events[event].ts});
+    });
     std::reverse(pieces.begin(), pieces.end());
     return pieces;
   }
 
- private:
   size_t place_of(const Step& step) const {
     return static_cast<size_t>(step.event - trace_.events.data());
   }
@@ -201,9 +200,7 @@ LongestPath longest_path(const Trace& trace, const Step& step) {
   const TimingGraph graph(trace, lanes, TimingGraph::Covers::complete_events);
   const Schedule schedule = retime(graph, path_weights());
   PathFinder finder(lanes, graph, schedule);
-  LongestPath path = finder.of({&step, 1}).front();
-  path.pieces = finder.pieces(step);
-  return path;
+  return finder.of({&step, 1}).front();
 }
 
 LongestPaths::LongestPaths(const Trace& trace, const Lanes& lanes)
@@ -212,7 +209,7 @@ LongestPaths::LongestPaths(const Trace& trace, const Lanes& lanes)
       schedule_(retime(graph_, path_weights())) {}
 
 std::vector<PathPiece> LongestPaths::pieces(const Step& step) const {
-  return PathFinder(lanes_, graph_, schedule_).pieces(step);
+  return std::move(PathFinder(lanes_, graph_, schedule_).of({&step, 1})[0].pieces);
 }
 
 std::vector<LongestPath> LongestPaths::of(const std::vector<Step>& steps) const {

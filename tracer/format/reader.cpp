@@ -17,6 +17,7 @@
 #include "tracer/format/tokens.h"
 #include "tracer/format/trace.h"
 #include "tracer/format/trace_file.h"
+#include "tracer/format/watched.h"
 
 namespace lockstep::tracer {
 
@@ -88,12 +89,13 @@ void drop_launch_flows(Trace& trace) {
 /// Builds the trace from the content of the file, or fails with a one-sentence reason.
 class TraceBuilder {
  public:
-  TraceBuilder(std::string_view text, const std::string& name)
-      : text_(text), name_(name) {}
+  TraceBuilder(std::string_view text, const std::string& name, const Work* work)
+      : text_(text), name_(name), work_(work) {}
 
   Trace read() {
     open();
     for (Found found = file_.next(); found != Found::end; found = file_.next()) {
+      if (work_ != nullptr) work_->check();
       if (found == Found::event) {
         take_event();
         take_parts();
@@ -167,6 +169,7 @@ class TraceBuilder {
     std::vector<Event>& events = trace_.events;
     if (events.size() == 1) ahead_ = ReadAhead(text_, file_.scan().at());
     while (EventPart* part = ahead_.part_at(file_.scan().at())) {
+      if (work_ != nullptr) work_->check();
       const size_t count = events.size() + part->events.size();
       if (part->events.empty() || count > kMaxEvents) return;
       file_.skip_to(part->end);
@@ -249,6 +252,7 @@ class TraceBuilder {
 
   const std::string_view text_;
   const std::string& name_;
+  const Work* const work_;  ///< may be nullptr
   File file_;
   Trace trace_;
   bool has_flows_ = false;
@@ -256,10 +260,10 @@ class TraceBuilder {
   ReadAhead ahead_;
 };
 
-Trace parse(const FileText& file, const std::string& name) {
+Trace parse(const FileText& file, const std::string& name, const Work* work = nullptr) {
   Trace trace;
   try {
-    trace = TraceBuilder(file.text, name).read();
+    trace = TraceBuilder(file.text, name, work).read();
   } catch (const std::bad_alloc&) {
     throw std::runtime_error(name +
                              ": does not fit into this machine's memory; fix: record "
@@ -283,6 +287,10 @@ Trace parse_trace(std::string text, const std::string& name) {
 
 Trace parse_trace(const FileText& text, const std::string& name) {
   return parse(text, name);
+}
+
+Trace parse_trace(const FileText& text, const std::string& name, const Work& work) {
+  return parse(text, name, &work);
 }
 
 Trace read_trace(const std::string& path) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/work.h"
 #include "tracer/format/trace.h"
 
 namespace lockstep::tracer {
@@ -23,6 +24,8 @@ std::optional<Trace> open_job(const std::vector<std::string>& paths, std::string
 /// The same for the text of a file, which `text.owner` keeps alive or which outlives
 /// the trace. Throws std::runtime_error.
 Trace open_text(const FileText& text, const std::string& name);
+/// The same; also throws Cancelled if `work` is stopped.
+Trace open_text(const FileText& text, const std::string& name, const Work& work);
 
 /// Converts one rank's torch.profiler file to our format: steps, host threads, kernels
 /// by device and stream with the operator that launched them, copies with their bytes,

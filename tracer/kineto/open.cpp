@@ -5,6 +5,7 @@
 
 #include "tracer/format/file_io.h"
 #include "tracer/format/trace_file.h"
+#include "tracer/format/watched.h"
 #include "tracer/kineto/kineto.h"
 #include "tracer/kineto/names.h"
 
@@ -72,9 +73,13 @@ Trace open_cut(const std::string& path, const std::runtime_error& error) {
 }  // namespace
 
 Trace open_text(const FileText& text, const std::string& name) {
+  return open_text(text, name, Work());
+}
+
+Trace open_text(const FileText& text, const std::string& name, const Work& work) {
   Trace trace;
   try {
-    trace = parse_trace(text, name);
+    trace = parse_trace(text, name, work);
   } catch (const std::runtime_error& error) {
     return parse_cut(text.text, name, error);
   }
