@@ -9,6 +9,7 @@
 #include "base/units.h"
 #include "gui/panels/panels.h"
 #include "gui/panels/widgets.h"
+#include "tracer/analysis/advice.h"
 #include "tracer/analysis/speedup.h"
 
 namespace lockstep::gui {
@@ -122,9 +123,13 @@ class WhyColumn {
 
   void say(const std::string& text, Type type, ImU32 ink) {
     if (text.empty()) return;
-    y_ += ui_.text_rich({x_, y_, width_, 1000}, type, Type::strong, ink, ui_.theme.text,
-                        text, draws()) +
-          6;
+    const auto draw_text = [&](bool draw) {
+      return ui_.text_rich({x_, y_, width_, 1000}, type, Type::strong, ink,
+                           ui_.theme.text, text, draw);
+    };
+    const float high = draw_text(false);
+    if (shows_whole(high)) draw_text(true);
+    y_ += high + 6;
   }
 
   void bar(const tracer::SpentTimes& spent) {
@@ -136,20 +141,20 @@ class WhyColumn {
   void rows(const tracer::Split& split, const tracer::Split& mean) {
     const float numbers = mean.known ? 366 : 290;
     const bool rules = width_ - numbers > kRuleRoom;
+    if (!rules) {
+      say("Point at a row for its rule, or double-click the title for more room.",
+          Type::small, ui_.theme.dim);
+    }
     for (size_t i = 0; i < tracer::kSpents; ++i) {
       if (split.spent.times[i] <= 0 && mean.spent.times[i] <= 0) continue;
       row(i, split.spent, mean, rules ? numbers : 0);
     }
-    if (rules) return;
-    y_ += 4;
-    say("Point at a row for its rule, or double-click the title for more room.",
-        Type::small, ui_.theme.faint);
   }
 
   void devices(const tracer::Split& split) {
     y_ += 8;
     for (size_t d = 0; d < split.devices.size(); ++d, y_ += kDeviceRow) {
-      if (!draws()) continue;
+      if (!shows_whole(kDeviceRow)) continue;
       ui_.text(x_, y_, Type::small, ui_.theme.dim,
                fmt::format("dev {}", split.devices[d].device));
       ImGui::PushID(static_cast<int>(d));
@@ -164,6 +169,10 @@ class WhyColumn {
   static constexpr float kDeviceRow = 16;
 
   bool draws() const { return scroll_ != nullptr; }
+  /// Returns true if what begins here and is so high is drawn: whole or not at all.
+  bool shows_whole(float high) const {
+    return draws() && y_ >= area_.y - 0.5f && y_ + high <= scroll_->bottom();
+  }
 
   void row(size_t i, const tracer::SpentTimes& spent, const tracer::Split& mean,
            float rule_at) {
@@ -178,10 +187,9 @@ class WhyColumn {
     const float high =
         rule_at > 0 ? std::max(kClassRow, draw_rule(false) + 4) : kClassRow;
     const Rect whole{x_, y_, width_, high};
+    const bool shown = shows_whole(high);
     y_ += high;
-    if (!draws() || whole.y < area_.y - 0.5f || whole.bottom() > scroll_->bottom()) {
-      return;  // a row is shown whole or not at all
-    }
+    if (!shown) return;
     if (rule_at > 0) draw_rule(true);
     fill_class(ui_, {x_, whole.y + 4, 12, 11}, static_cast<Spent>(i));
     ui_.text(x_ + 20, text, Type::body, t.text, words.name);
@@ -285,6 +293,7 @@ void fill_column(WhyColumn& column, App& app, const tracer::StepSummary& step,
   }
   column.bar(step.split.spent);
   column.say(trace.why->limit, Type::body, t.dim);
+  column.say(tracer::help_sentence(step, summary), Type::strong, t.text);
   column.say(trace.why->first_step, Type::body, t.dim);
   static const tracer::Split none;
   const bool several = trace.model->steps.size() > 1;

@@ -1,0 +1,97 @@
+#include "tracer/analysis/advice.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <vector>
+
+namespace lockstep::tracer {
+
+namespace {
+
+constexpr double kWorthHelping = 0.02;  ///< of the step
+
+enum class Remedy : uint8_t { other, device0, links, core, ranks, host, loader };
+
+Remedy remedy_for(std::string_view what, const Summary& summary) {
+  static constexpr std::string_view of_dp[] = {reasons::scatter, reasons::replicate,
+                                               reasons::gather,  reasons::reduce,
+                                               reasons::targets, reasons::grad_scatter};
+  if (what == "waiting for a core") return Remedy::core;
+  if (what == "waiting for ranks") return Remedy::ranks;
+  if (what == "host") return Remedy::host;
+  if (what == phases::data) return Remedy::loader;
+  if (what == "bucket copies") return Remedy::other;
+  const bool by_dp =
+      summary.mode == "dp" && std::ranges::find(of_dp, what) != std::end(of_dp);
+  return by_dp ? Remedy::device0 : Remedy::links;
+}
+
+std::string_view words_of(Remedy remedy) {
+  switch (remedy) {
+    case Remedy::device0:
+      return " DistributedDataParallel sends no weights, and sums gradients while "
+             "backward runs (`--mode ddp`).";
+    case Remedy::links:
+      return " Faster links shorten it (`emulate --link-gb-per-s`).";
+    case Remedy::core:
+      return " Fewer devices, or devices with cores of their own (`emulate`), wait "
+             "less.";
+    case Remedy::ranks:
+      return " The ranks that come last decide: look at what they run.";
+    case Remedy::host:
+      return " With larger batches, kernels take longer, and the calls that launch "
+             "them "
+             "do not.";
+    case Remedy::loader:
+      return " More loader workers prepare batches earlier (`-j`).";
+    case Remedy::other:
+      break;
+  }
+  return "";
+}
+
+struct Share {
+  int64_t nanoseconds = 0;
+  std::vector<std::string_view> whats;  ///< largest first
+};
+
+std::string joined(const std::vector<std::string_view>& whats) {
+  std::string text;
+  for (size_t i = 0; i < whats.size(); ++i) {
+    if (i > 0) text += i + 1 == whats.size() ? " and " : ", ";
+    text += whats[i] == "host" ? "the host's work" : whats[i];
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string help_sentence(const StepSummary& step, const Summary& summary) {
+  const bool unknown = summary.devices < 2 || summary.null_devices ||
+                       summary.imported || step.own_pace || is_disturbed(summary) ||
+                       step.path <= 0 || step.length <= 0;
+  if (unknown) return {};
+  std::array<Share, 7> shares;
+  for (const PathShare& share : step.path_shares) {  // largest first
+    if (is_computing(share.what)) continue;
+    Share& own = shares[static_cast<size_t>(remedy_for(share.what, summary))];
+    own.nanoseconds += share.nanoseconds;
+    own.whats.push_back(share.what);
+  }
+  const auto most = std::ranges::max_element(shares, {}, &Share::nanoseconds);
+  const auto length = static_cast<double>(step.length);
+  const double part = static_cast<double>(most->nanoseconds) / length;
+  if (part < kWorthHelping || part >= 1) {
+    return "What would help: faster devices. The longest path consists of computing, "
+           "and of no wait or transfer worth mentioning.";
+  }
+  return fmt::format(
+      "What would help: without {}, this step would be at most {:.2f}x as fast.{}",
+      joined(most->whats), 1 / (1 - part),
+      words_of(static_cast<Remedy>(most - shares.begin())));
+}
+
+}  // namespace lockstep::tracer
