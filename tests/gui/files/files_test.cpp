@@ -1,6 +1,8 @@
 // Files of the viewer: notes beside a trace or, if that cannot be written, elsewhere;
 // what is kept between runs; completion of paths.
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
@@ -202,6 +204,48 @@ TEST_F(Files, NotesOfTwoViewersAreJoined) {
   EXPECT_EQ(save_notes(first), "");
   EXPECT_EQ(save_notes(second), "");
   EXPECT_EQ(texts(second), (Texts{"A · B", "of the second"}));
+}
+
+/// Two processes that save at the same time: the lock of the folder keeps each from
+/// overwriting what the other has just saved.
+TEST_F(Files, NotesOfTwoProcessesAreJoined) {
+  constexpr uint32_t kEach = 20;
+  const std::string path = (folder_ / "run.json").string();
+  const auto opened_again = [&] {
+    test::Made made;
+    made.x("phase", "step", 0, 0, 1000, R"("kind":"train")");
+    for (int i = 0; i < int{2 * kEach}; ++i) {
+      made.x("op", "aten::relu", 0, 10 + 20 * i, 5, "");
+    }
+    OpenTrace trace;
+    trace.model = std::make_unique<Model>(made.model());
+    trace.model->name = path;
+    return trace;
+  };
+  std::vector<pid_t> processes;
+  for (const uint32_t first : {1u, 1u + kEach}) {
+    const pid_t process = fork();
+    ASSERT_GE(process, 0);
+    if (process == 0) {
+      OpenTrace own = opened_again();
+      bool saved = true;
+      for (uint32_t i = 0; i < kEach; ++i) {
+        add_note(*own.model, own.notes.placed,
+                 {at_event(*own.model, first + i), "of this process"});
+        saved = save_notes(own).empty() && saved;
+      }
+      _exit(saved ? 0 : 1);
+    }
+    processes.push_back(process);
+  }
+  for (const pid_t process : processes) {
+    int status = -1;
+    ASSERT_EQ(waitpid(process, &status, 0), process);
+    EXPECT_EQ(status, 0);
+  }
+  OpenTrace trace = opened_again();
+  EXPECT_EQ(load_notes(trace), "");
+  EXPECT_EQ(trace.notes.placed.size(), 2 * kEach);
 }
 
 TEST_F(Files, PicturesOfTwoEventsOfOneNameHaveTwoNames) {
