@@ -125,8 +125,8 @@ void draw_right(const Ui& ui, Rect column, App& app) {
     const auto cut = [](float high, float most) {  // by whole rows
       return high - kLowRow * std::ceil(std::max(0.0f, high - most) / kLowRow);
     };
-    times_high = cut(times_high, room * 0.46f);
-    ports_high = cut(ports_high, room * 0.29f);
+    times_high = cut(times_high, room * 0.42f);
+    ports_high = cut(ports_high, room * 0.25f);
   }
   const Extent times{column.h, times_high, 110, column.h - 110 - 78 - 2 * kGap};
   const float top = column.y;

@@ -186,7 +186,11 @@ std::string compared_verdict(const std::vector<OpenTrace*>& traces) {
   }
   const std::string said = tracer::verdict_sentence(runs);
   const bool several = traces[0]->model->steps.size() > 1;
-  return said.empty() || !several ? said : "Mean of all steps: " + said;
+  if (said.empty() || !several) return said;
+  const bool slow_first = std::ranges::any_of(
+      traces, [](const OpenTrace* trace) { return !trace->why->first_step.empty(); });
+  return fmt::format("Mean of all steps{}: {}",
+                     slow_first ? ", with the slow first ones" : "", said);
 }
 
 /// The widths of the table's columns, in points.

@@ -21,6 +21,7 @@ struct Activity {
   int64_t in = 0;
   bool waits = false;      ///< nothing runs, though work is enqueued
   std::string brief = {};  ///< if not empty, replaces a text that does not fit
+  bool timed = true;       ///< `in` may be shown: it has a meaning
 };
 
 const std::string& words_for(const Ui& ui, Type type, float room, const Activity& now) {
@@ -60,11 +61,12 @@ void draw_small_lines(const Ui& ui, float x, float y, float room, ImU32 ink,
 /// Draws what a device does in one line or, where that is too long, in two smaller
 /// ones.
 void draw_activity(const Ui& ui, const Rect& box, const Activity& now, ImU32 ink) {
-  const std::string delay = now.in > 0 ? "in " + human_time(now.in) : "";
+  const bool delayed = now.in > 0 && now.timed;
+  const std::string delay = delayed ? "in " + human_time(now.in) : "";
   const float room = box.w - 16;
   const float beside = delay.empty() ? 0 : ui.width(Type::small, delay) + 8;
   if (ui.width(Type::body, now.text) <= room - beside) {
-    if (now.in > 0) draw_delay(ui, box, now.in, 2 * beside + 1);
+    if (delayed) draw_delay(ui, box, now.in, 2 * beside + 1);
     ui.text(box.x + 9, box.y + (box.h - ui.line_height(Type::body)) / 2, Type::body,
             ink, now.text);
     return;
@@ -79,7 +81,8 @@ Activity activity_of(const OpenTrace& trace, int device) {
   if (own.effects.any()) {
     const Effects& e = own.effects;
     if (e.kernels == 1 && e.copies_in + e.copies_out == 0) {
-      return {task_name(model, e.first), e.first, time_until(trace, e.first)};
+      return {task_name(model, e.first), e.first, time_until(trace, e.first), false, {},
+              model.has_device_times()};
     }
     std::string text;
     if (e.kernels > 0) {
@@ -92,7 +95,8 @@ Activity activity_of(const OpenTrace& trace, int device) {
       text += (text.empty() ? "" : ", ") + human_bytes(e.bytes_out) + " out";
     }
     const std::string first = text.substr(0, text.find(", "));
-    return {text, e.first, time_until(trace, e.first), false, first};
+    return {text,  e.first, time_until(trace, e.first),
+            false, first,   model.has_device_times()};
   }
   for (const int stream : {0, 2, 1}) {
     if (own.running[stream] != kNoEvent) {
@@ -139,8 +143,9 @@ void draw_compact(const Ui& ui, const Rect& r, const OpenTrace& trace, int devic
   }
   if (trace.model->devices[device].memory.empty()) return;
   const Memory& memory = trace.state.devices[device].memory;
-  ui.text_cut(r.x + 8, r.bottom() - 32, r.w - 14, Type::small, t.dim,
-              memory_amount(trace.state.devices[device]));
+  std::string amount = memory_amount(trace.state.devices[device]);
+  if (ui.width(Type::small, amount) > r.w - 14) amount = human_bytes(memory.total());
+  ui.text_cut(r.x + 8, r.bottom() - 32, r.w - 14, Type::small, t.dim, amount);
   draw_memory(ui, {r.x + 8, r.bottom() - 14, r.w - 16, 7}, memory,
               largest_memory(trace));
 }

@@ -250,22 +250,22 @@ void draw_inspector(const Ui& ui, const Rect& area, App& app) {
               display_name(model, event, app.settings.cpp_names));
 
   const std::vector<Fact> facts = facts_of(trace, index);
-  constexpr float kRow = 18;
-  const Scroll scroll(ui, "facts", room, kRow * static_cast<float>(facts.size()), 0,
-                      static_cast<int>(index), kRow);
+  const float row_high = area.h < 160 ? 16.0f : 18.0f;
+  const Scroll scroll(ui, "facts", room, row_high * static_cast<float>(facts.size()), 0,
+                      static_cast<int>(index), row_high);
   float widest = 0;  // of the names: the values get the rest
   for (const Fact& fact : facts) {
     widest = std::max(widest, ui.width(Type::small, fact.name) + 12);
   }
   const float name_width = std::min({88.0f, room.w * 0.38f, widest});
   float y = scroll.top();
-  for (size_t i = 0; i < facts.size(); ++i, y += kRow) {
-    if (!scroll.shows(y, kRow)) continue;
+  for (size_t i = 0; i < facts.size(); ++i, y += row_high) {
+    if (!scroll.shows(y, row_high)) continue;
     const Fact& fact = facts[i];
     ui.text_cut(room.x, y + 1, name_width - 6, Type::small, t.dim, fact.name);
     ImU32 ink = t.text;
     if (fact.link != kNoEvent) {
-      const Rect r{room.x + name_width, y, room.w - name_width - 8, kRow};
+      const Rect r{room.x + name_width, y, room.w - name_width - 8, row_high};
       ImGui::PushID(static_cast<int>(i));
       bool hovered = false;
       const bool inside = r.y >= room.y && r.bottom() <= room.bottom() + 2;
@@ -280,7 +280,7 @@ void draw_inspector(const Ui& ui, const Rect& area, App& app) {
     if (fact.link == kNoEvent && ui.width(Type::small, fact.value) > wide) {
       ImGui::PushID(static_cast<int>(i));
       bool hovered = false;
-      ui.clicked("cut", {room.x, y, room.w - 8, kRow}, &hovered);
+      ui.clicked("cut", {room.x, y, room.w - 8, row_high}, &hovered);
       ImGui::PopID();
       if (hovered) ui.tooltip(fact.name + ": " + fact.value);
     }

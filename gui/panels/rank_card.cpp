@@ -24,6 +24,7 @@ struct StreamActivity {
   int64_t in = 0;          ///< ns until it begins, for work that has not started
   bool waits = false;      ///< nothing runs, though work is enqueued
   std::string brief = {};  ///< if not empty, replaces a text that does not fit
+  bool timed = true;       ///< `in` may be shown: it has a meaning
 };
 
 /// Returns the call or op that a rank's host executes, or a wait if there is none.
@@ -102,8 +103,14 @@ StreamActivity compute_of(const Ui& ui, const OpenTrace& trace, int device) {
   const Model& model = *trace.model;
   const DeviceState& own = trace.state.devices[device];
   const auto named = [&](uint32_t event) {
-    return StreamActivity{task_name(model, event), event_colour(ui.theme, model, event),
-                          1, true, time_until(trace, event)};
+    return StreamActivity{task_name(model, event),
+                          event_colour(ui.theme, model, event),
+                          1,
+                          true,
+                          time_until(trace, event),
+                          false,
+                          {},
+                          model.has_device_times()};
   };
   const Effects& e = own.effects;
   if (e.kernels > 0) {
@@ -130,8 +137,14 @@ StreamActivity comm_of(const Ui& ui, const OpenTrace& trace, int device, bool br
       if (model.lanes[model.events[part].lane].device != device) continue;
       const double share = static_cast<double>(now.arrived) /
                            static_cast<double>(std::max<size_t>(1, now.messages));
-      return {collective_label(model, part, brief), event_colour(ui.theme, model, part),
-              static_cast<float>(share), true, time_until(trace, part)};
+      return {collective_label(model, part, brief),
+              event_colour(ui.theme, model, part),
+              static_cast<float>(share),
+              true,
+              time_until(trace, part),
+              false,
+              {},
+              model.has_device_times()};
     }
   }
   if (own.collective != kNoEvent) {
@@ -184,7 +197,7 @@ void draw_stream(const Ui& ui, const Rect& r, const char* stream,
   const bool ahead = busy.waits || busy.in > 0;
   const ImU32 ink = ahead ? t.dim : busy.lit ? t.text : t.faint;
   float room = r.right() - x - 6;
-  if (busy.in > 0) room -= draw_delay(ui, r, busy.in, room);
+  if (busy.in > 0 && busy.timed) room -= draw_delay(ui, r, busy.in, room);
   const bool fits = busy.brief.empty() || ui.width(Type::small, busy.text) <= room;
   ui.text_cut(x, y, room, Type::small, ink, fits ? busy.text : busy.brief);
 }
@@ -233,8 +246,10 @@ void draw_head(const Ui& ui, Rect& room, const OpenTrace& trace, int device,
   const std::string amount = memory_amount(trace.state.devices[device]);
   const bool known = !model.devices[device].memory.empty();
   const float wide = known ? ui.width(Type::small, amount) : 0;
-  const std::string name = room.w < 60 ? fmt::format("dev {}", model.devices[device].id)
-                                       : device_label(model, device);
+  const int64_t id = model.devices[device].id;
+  std::string name = device_label(model, device);
+  if (room.w < 60) name = fmt::format("dev {}", id);
+  if (ui.width(type, name) > head.w) name = std::to_string(id);
   const float used = ui.text_cut(head.x, head.y, head.w, type, t.text, name);
   if (known && used + wide + 8 <= head.w) {
     ui.text_right(head.right(), head.y + 1, Type::small, t.dim, amount);

@@ -69,44 +69,51 @@ std::vector<std::string_view> lines_of(const std::string& text) {
   return lines;
 }
 
-void draw_line(const Ui& ui, float x, float y, std::string_view line,
-               bool& in_comment) {
-  for (const CodeToken& piece : code_tokens(line, in_comment)) {
-    ui.text(x, y, Type::mono, token_colour(ui.theme, piece.kind), piece.text);
-    x += ui.width(Type::mono, piece.text);
-  }
-}
-
 constexpr float kCode = 46;  ///< points from the left edge of the panel to the code
 
-/// The lit line, cut into rows that fit.
-struct LitLine {
+/// A line, cut into rows that fit.
+struct WrappedLine {
   std::vector<std::string_view> rows;
   float indent = 0;  ///< of all rows but the first, in points
 };
 
-LitLine lit_line(const Ui& ui, std::string_view line, float room) {
-  const float character = ui.width(Type::mono, "m");
-  const auto columns = static_cast<size_t>(std::max(16.0f, room / character));
-  const size_t blanks = std::min(line.find_first_not_of(' '), line.size());
-  const size_t indent = std::min(blanks + 4, columns / 2);
-  return {wrapped(line, columns, indent), static_cast<float>(indent) * character};
+size_t columns_in(const Ui& ui, float room) {
+  return static_cast<size_t>(std::max(16.0f, room / ui.width(Type::mono, "m")));
 }
 
-/// Returns the scroll offset at which the lit line is visible with all of its rows, and
-/// some lines before it.
-float wanted_top(size_t lit, size_t rows, float high) {
-  const float top = kLine * static_cast<float>(lit);
+WrappedLine wrapped_line(const Ui& ui, std::string_view line, size_t columns) {
+  const size_t blanks = std::min(line.find_first_not_of(' '), line.size());
+  const size_t indent = std::min(blanks + 4, columns / 2);
+  return {wrapped(line, columns, indent),
+          static_cast<float>(indent) * ui.width(Type::mono, "m")};
+}
+
+/// Returns the row in which each line begins, and at last the number of all rows.
+std::vector<size_t> first_rows(const Ui& ui, const std::vector<std::string_view>& lines,
+                               size_t columns) {
+  std::vector<size_t> first{0};
+  for (const std::string_view line : lines) {
+    const size_t rows =
+        line.size() <= columns ? 1 : wrapped_line(ui, line, columns).rows.size();
+    first.push_back(first.back() + rows);
+  }
+  return first;
+}
+
+/// Returns the scroll offset at which the lit line, which begins in row `first`, is
+/// visible with all of its rows, and some lines before it.
+float wanted_top(size_t first, size_t rows, float high) {
+  const float top = kLine * static_cast<float>(first);
   const float least = top + kLine * static_cast<float>(rows + 1) - high;
   return std::min(top, std::max(top - high * 0.4f, least));
 }
 
-/// Draws the rows of the lit line; colours do not depend on where it is cut.
-void draw_lit(const Ui& ui, float x, float y, const LitLine& lit, std::string_view line,
-              bool& in_comment) {
+/// Draws the rows of a line; colours do not depend on where it is cut.
+void draw_rows(const Ui& ui, float x, float y, const WrappedLine& whole,
+               std::string_view line, bool& in_comment) {
   const std::vector<CodeToken> tokens = code_tokens(line, in_comment);
-  for (const std::string_view row : lit.rows) {
-    float at = x + (row.data() == line.data() ? 0 : lit.indent);
+  for (const std::string_view row : whole.rows) {
+    float at = x + (row.data() == line.data() ? 0 : whole.indent);
     for (const CodeToken& token : tokens) {
       const char* begin = std::max(token.text.data(), row.data());
       const char* end =
@@ -181,17 +188,15 @@ void draw_source(const Ui& ui, const Rect& area, App& app) {
   const auto lit = static_cast<size_t>(
       std::clamp<int64_t>(place.line - 1, 0, static_cast<int64_t>(lines.size()) - 1));
   inside = {inside.x + 1, inside.y + 4, inside.w - 2, inside.h - 4};
-  const LitLine whole = lit_line(ui, lines[lit], inside.w - kCode - 10);
-  const size_t extra = whole.rows.size() - 1;
-  const Scroll scroll(ui, "source", inside,
-                      kLine * static_cast<float>(lines.size() + extra),
-                      wanted_top(lit, whole.rows.size(), inside.h),
+  const size_t columns = columns_in(ui, inside.w - kCode - 10);
+  const std::vector<size_t> rows = first_rows(ui, lines, columns);
+  const Scroll scroll(ui, "source", inside, kLine * static_cast<float>(rows.back()),
+                      wanted_top(rows[lit], rows[lit + 1] - rows[lit], inside.h),
                       static_cast<int>(trace.state.event), kLine);
   bool in_comment = false;
   for (size_t i = 0; i < lines.size(); ++i) {
-    const float y =
-        scroll.top() + kLine * static_cast<float>(i + (i > lit ? extra : 0));
-    const float high = kLine * static_cast<float>(i == lit ? extra + 1 : 1);
+    const float y = scroll.top() + kLine * static_cast<float>(rows[i]);
+    const float high = kLine * static_cast<float>(rows[i + 1] - rows[i]);
     if (y >= scroll.bottom()) break;
     if (!scroll.shows(y, high)) {
       if (lines[i].find("/*") != std::string_view::npos)
@@ -206,10 +211,8 @@ void draw_source(const Ui& ui, const Rect& area, App& app) {
     }
     ui.text_right(inside.x + 36, y + 2, Type::mono_small, i == lit ? t.accent : t.faint,
                   std::to_string(i + 1));
-    if (i == lit)
-      draw_lit(ui, inside.x + kCode, y + 1, whole, lines[i], in_comment);
-    else
-      draw_line(ui, inside.x + kCode, y + 1, lines[i], in_comment);
+    draw_rows(ui, inside.x + kCode, y + 1, wrapped_line(ui, lines[i], columns),
+              lines[i], in_comment);
   }
 }
 
