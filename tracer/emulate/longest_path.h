@@ -40,7 +40,7 @@ class LongestPaths {
   /// Throws std::runtime_error on cycles. The trace and its lanes must outlive this.
   LongestPaths(const Trace& trace, const Lanes& lanes);
 
-  /// Returns the sums of the pieces, without the pieces.
+  /// Returns the path of each step, with its pieces.
   std::vector<LongestPath> of(const std::vector<Step>& steps) const;
 
   /// Returns the pieces of one step's path, from its start to its end.
