@@ -32,6 +32,7 @@ namespace {
 struct EmulateCommand {
   std::string file, out, mode, against, hardware, batch_for, scoreboard;
   bool list_hardware = false;
+  std::optional<double> interference;
   std::vector<std::string> further;
   bool json = false, optimise_buckets = false;
   int64_t bucket_cap_mb = 25, first_bucket_mb = 1;
@@ -255,7 +256,9 @@ int run(EmulateCommand c) {
     require_no_link(c);
     hardware = open_hardware(c.hardware);
     c.options.hardware = c.program.hardware = &*hardware;
+    if (!c.interference) c.options.interference = hardware->interference;
   }
+  if (c.interference) c.options.interference = *c.interference;
   const std::vector<tracer::Trace> further = open_further(c);
   for (const tracer::Trace& trace : further) c.program.further.push_back(&trace);
   if (!c.sweeps.empty()) return run_sweep(c);
@@ -290,7 +293,7 @@ void add_emulate(CLI::App& app, Action& action) {
   auto* mode = command->add_option(
       "--mode", c->mode,
       "construct the program of another mode from a recorded step of one device");
-  mode->check(CLI::IsMember({"dp", "ddp", kModelParallel}));
+  mode->check(CLI::IsMember({"dp", "dp-criterion", "ddp", kModelParallel}));
   const auto constructs = [&](const char* name, auto& value, const char* help) {
     return command->add_option(name, value, help)->needs(mode);
   };
@@ -381,6 +384,9 @@ void add_emulate(CLI::App& app, Action& action) {
       "--scoreboard", c->scoreboard,
       "predict the rows of a CSV file of published measurements, and print how wrong "
       "the predictions are");
+  command->add_option("--interference", c->interference,
+                      "kernels take this many times as long while a collective is in "
+                      "flight on their device (default: what --hardware says, else 1)");
   command->callback([c, command, &action] {
     for (const char* flag : kPipelineFlags) {
       if (command->count(flag) > 0) c->pipeline.given.insert(flag);

@@ -64,5 +64,18 @@ TEST(ConstructedModes, APipelineHasTheTasksThatTheEngineRecords) {
   }
 }
 
+TEST(ConstructedModes, ACriterionHasTheTasksThatTheEngineRecords) {
+  for (const int devices : {1, 3}) {
+    RunConfig config = computing(train::Mode::dp_criterion, devices);
+    config.device.count = devices;
+    tracer::ConstructedProgram program;
+    program.mode = "dp-criterion";
+    program.devices = devices;
+    const Trace constructed = tracer::construct(step_of_one_image(), program);
+    EXPECT_EQ(TaskLines(constructed).lines(),
+              TaskLines(recorded_by_engine(config)).lines());
+  }
+}
+
 }  // namespace
 }  // namespace lockstep::run

@@ -295,6 +295,24 @@ TEST(OnHardware, MakingReplicasTakesTheHostTime) {
   hardware.host.replica_us_per_parameter = 1000;
   const int64_t parameters = 62;  // of ResNet18
   EXPECT_NEAR(static_cast<double>(length() - before), 2e6 * parameters, 1e6);
+  hardware.host.replicate_us_per_parameter = 500;
+  EXPECT_NEAR(static_cast<double>(length() - before), 2.5e6 * parameters, 1e6);
+}
+
+// Three threads that take turns are three times as slow, each.
+TEST(OnHardware, ReplicasTakeTurnsUnderAnInterpreterLock) {
+  Hardware hardware = star(300);
+  const auto of_replica = [&](int replica) {
+    const Trace trace = on_hardware("dp", 3, hardware, 1e6);
+    std::vector<int64_t> lengths;
+    for (const Event& event : trace.events) {
+      if (event.name == "ResNet.__call__") lengths.push_back(event.dur);
+    }
+    return lengths.at(replica);
+  };
+  const int64_t alone = of_replica(2);
+  hardware.host.interpreter_lock = true;
+  EXPECT_EQ(of_replica(2), 3 * alone);
 }
 
 TEST(OnHardware, CheckRejectsALinkThatCarriesTooMuch) {

@@ -64,6 +64,14 @@ void check_scale(const char* what, double scale, const char* option) {
       "{} cannot be {} times as fast; fix: pass a {} above 0", what, scale, option));
 }
 
+void check_interference(double interference) {
+  if (interference >= 1 && interference <= 100) return;
+  throw std::runtime_error(
+      fmt::format("kernels cannot take {} times as long during collectives; fix: pass "
+                  "an --interference from 1 to 100",
+                  interference));
+}
+
 /// Removes what an earlier emulation recorded about ports: the link may differ now.
 void forget_ports(Trace& trace) {
   for (Event& event : trace.events) {
@@ -111,7 +119,7 @@ Weights own_hardware(const EmulateOptions& options) {
     return static_cast<int64_t>(
         std::clamp(scaled, least, static_cast<double>(kMaxTime)));
   };
-  return {duration, at_once, wake_up, options.host_scale};
+  return {duration, at_once, wake_up, options.host_scale, options.interference};
 }
 
 std::string assumptions(const EmulateOptions& options) {
@@ -131,10 +139,15 @@ std::string assumptions(const EmulateOptions& options) {
                 "{} GB/s + {} µs, one at a time out of a device and one at a "
                 "time into it",
                 options.link.gb_per_s, options.link.latency_us);
+  const std::string slower =
+      options.interference == 1
+          ? ""
+          : fmt::format(", and {:.4g} times as long while a collective is in flight",
+                        options.interference);
   return fmt::format(
-      "each kernel takes {} on a device with its own hardware; the host {} but wakes "
+      "each kernel takes {} on a device with its own hardware{}; the host {} but wakes "
       "up within 20 µs; copies: {}",
-      kernel, host, copies);
+      kernel, slower, host, copies);
 }
 
 double kernel_flops_per_second(const Trace& trace) {
@@ -157,6 +170,7 @@ Trace emulate(Trace trace, const EmulateOptions& options) {
   check_link(options.link);
   check_scale("kernels", options.compute_scale, "--compute-scale");
   check_scale("the host", options.host_scale, "--host-scale");
+  check_interference(options.interference);
   Trace result = std::move(trace);
   if (!options.measured_durations) forget_ports(result);
   const Lanes lanes(result);
@@ -194,6 +208,9 @@ Trace emulate(Trace trace, const EmulateOptions& options) {
   }
   if (options.host_scale != 1) {
     result.lockstep[top::emulation]["host_scale"] = options.host_scale;
+  }
+  if (options.interference != 1) {
+    result.lockstep[top::emulation]["interference"] = options.interference;
   }
   return result;
 }

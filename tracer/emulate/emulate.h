@@ -31,6 +31,9 @@ struct EmulateOptions {
   double compute_scale = 1;
   /// The host is this many times as fast as recorded, its wake-ups excepted.
   double host_scale = 1;
+  /// Kernels take this many times as long while a collective of their device is in
+  /// flight: at least 1.
+  double interference = 1;
 };
 
 /// Returns the FLOP/s of a trace's kernels: their total FLOPs divided by their total
@@ -44,9 +47,10 @@ std::string assumptions(const EmulateOptions& options);
 /// divided by `compute_scale`, and do not wait for a core; the duration of a copy is
 /// given by the link; the host takes its recorded time divided by `host_scale`, but its
 /// waits end at most 20 µs after the awaited events. The result contains `clock:
-/// emulated` and the assumptions. Throws std::runtime_error if a link or the scale is
-/// not a positive number, if events wait for each other in a cycle, if the trace is an
-/// import (it has no `deps`), or if the hardware has fewer devices than the trace.
+/// emulated` and the assumptions. Throws std::runtime_error if a link or a scale is not
+/// a positive number, if the interference is not from 1 to 100, if events wait for each
+/// other in a cycle, if the trace is an import (it has no `deps`), or if the hardware
+/// has fewer devices than the trace.
 Trace emulate(Trace trace, const EmulateOptions& options = {});
 
 }  // namespace lockstep::tracer

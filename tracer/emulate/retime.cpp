@@ -7,6 +7,7 @@
 #include <unordered_map>
 
 #include "base/memory.h"
+#include "tracer/emulate/interference.h"
 #include "tracer/emulate/moments.h"
 #include "tracer/format/lanes.h"
 #include "tracer/format/times.h"
@@ -116,7 +117,11 @@ class Ports {
 class PortScheduler {
  public:
   PortScheduler(const TimingGraph& graph, const Weights& weights, const RouteOf& route)
-      : graph_(graph), weights_(weights), route_(route), followers_(graph) {
+      : graph_(graph),
+        weights_(weights),
+        route_(route),
+        followers_(graph),
+        interference_(graph, weights.interference) {
     schedule_.times.resize(graph.moments());
     schedule_.decisive.resize(graph.moments());
     schedule_.port_held_by.resize(graph.moments() / 2, PortSchedule::kNoCopy);
@@ -129,7 +134,8 @@ class PortScheduler {
     while (!ready_.empty()) {
       const Ready next = ready_.top();
       ready_.pop();
-      if (!takes_ports(next)) continue;
+      if (!takes_ports(next) || !has_ended(next)) continue;
+      interference_.happens(next.moment, next.time);
       followers_.release(next.moment, [this](uint32_t moment) { make_ready(moment); });
     }
     return std::move(schedule_);
@@ -173,10 +179,26 @@ class PortScheduler {
     return true;
   }
 
+  /// Returns false if a kernel takes longer, because of collectives; it is ready again
+  /// when it may have ended.
+  bool has_ended(const Ready& next) {
+    const size_t event = TimingGraph::event_of(next.moment);
+    const int64_t start = schedule_.times[TimingGraph::start_of(event)];
+    const int64_t end = interference_.end_of(
+        next.moment, start, schedule_.times[next.moment] - start, next.time);
+    if (end <= next.time) {
+      schedule_.times[next.moment] = next.time;
+      return true;
+    }
+    ready_.push({end, next.since, next.moment});
+    return false;
+  }
+
   const TimingGraph& graph_;
   const Weights& weights_;
   const RouteOf& route_;
   Followers followers_;
+  Interference interference_;
   Ports ports_;
   std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready_;
   PortSchedule schedule_;

@@ -25,6 +25,9 @@ struct Weights {
   std::function<int64_t(const Event& sync, int64_t recorded)> lag;
   /// The host is this many times as fast as recorded.
   double host_scale = 1;
+  /// Kernels take this many times as long while a collective of their device is in
+  /// flight (interference.h). `retime` leaves it out.
+  double interference = 1;
 };
 
 /// Returns the time between the two ends of an edge: where the host works, its recorded

@@ -5,6 +5,7 @@
 #include <limits>
 #include <queue>
 
+#include "tracer/emulate/interference.h"
 #include "tracer/emulate/moments.h"
 #include "tracer/format/lanes.h"
 #include "tracer/format/times.h"
@@ -95,6 +96,7 @@ class LinkScheduler {
         weights_(weights),
         message_of_(message_of),
         followers_(graph),
+        interference_(graph, weights.interference),
         traffic_(segments),
         messages_(graph.moments() / 2) {
     schedule_.times.resize(graph.moments());
@@ -145,6 +147,8 @@ class LinkScheduler {
     const auto [time, moment] = ready_.top();
     ready_.pop();
     const auto event = static_cast<uint32_t>(TimingGraph::event_of(moment));
+    if (!has_ended(moment, std::llround(time))) return;
+    interference_.happens(moment, std::llround(time));
     if (!TimingGraph::is_end(moment)) {
       const Event& task = graph_.trace().events[event];
       messages_[event] = is_task(task) ? message_of_(task) : std::nullopt;
@@ -153,6 +157,21 @@ class LinkScheduler {
       }
     }
     followers_.release(moment, [this](uint32_t other) { make_ready(other); });
+  }
+
+  /// Returns false if a kernel takes longer, because of collectives; it is ready again
+  /// when it may have ended.
+  bool has_ended(uint32_t moment, int64_t now) {
+    const size_t event = TimingGraph::event_of(moment);
+    const int64_t start = schedule_.times[TimingGraph::start_of(event)];
+    const int64_t end =
+        interference_.end_of(moment, start, schedule_.times[moment] - start, now);
+    if (end <= now) {
+      schedule_.times[moment] = now;
+      return true;
+    }
+    ready_.push({static_cast<double>(end), moment});
+    return false;
   }
 
   void begin_next() {
@@ -175,6 +194,7 @@ class LinkScheduler {
   const Weights& weights_;
   const MessageOf& message_of_;
   Followers followers_;
+  Interference interference_;
   Traffic traffic_;
   std::vector<std::optional<LinkMessage>> messages_;  ///< by event
   Queue ready_, waiting_;

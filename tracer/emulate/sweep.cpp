@@ -89,14 +89,16 @@ int64_t length_of(const Trace& program, const EmulateOptions& options) {
   return join_ranks(find_steps(emulate(program, options))).at(0).length();
 }
 
-bool is_symmetric(const ConstructedProgram& program) {
+/// Interference depends on when each collective is in flight.
+bool is_symmetric(const Setting& setting) {
+  const ConstructedProgram& program = setting.program;
   return program.mode == "ddp" && program.hardware == nullptr &&
-         program.all_reduce != "tree";
+         program.all_reduce != "tree" && setting.options.interference == 1;
 }
 
 /// Computes the step and the batch of a program: where possible without its messages.
 void measure(const Trace& trace, const Setting& setting, SweepPoint& point) {
-  if (is_symmetric(setting.program)) {
+  if (is_symmetric(setting)) {
     const SymmetricDdp ddp(trace, setting.program);
     const SymmetricStep step = ddp.retime(setting.options);
     point.step = step.length;

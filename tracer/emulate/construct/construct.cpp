@@ -14,12 +14,14 @@
 namespace lockstep::tracer {
 
 Trace construct(const Trace& trace, const ConstructedProgram& program) {
-  if (program.mode == "dp") return construct_dp(trace, program);
+  if (program.mode == "dp" || program.mode == "dp-criterion") {
+    return construct_dp(trace, program);
+  }
   if (program.mode == "ddp") return construct_ddp(trace, program);
   if (program.mode == "model-parallel") return construct_pipeline(trace, program);
   throw std::invalid_argument("a program of mode " + program.mode +
-                              " cannot be constructed; fix: choose dp, ddp or "
-                              "model-parallel");
+                              " cannot be constructed; fix: choose dp, dp-criterion, "
+                              "ddp or model-parallel");
 }
 
 Trace construct_single(const Trace& trace) {
@@ -41,10 +43,12 @@ Json constructed_facts(const Trace& trace, const ConstructedProgram& program,
              {"devices", program.devices},
              {"batch", batch}};
   if (program.hardware != nullptr) facts["hardware"] = program.hardware->name;
-  if (program.hardware != nullptr && program.mode == "dp") {
+  if (program.hardware != nullptr && program.mode.starts_with("dp")) {
     const HostCosts& host = program.hardware->host;
     facts["replicate"] = program.hardware->nccl ? "nccl broadcast" : "peer copies";
     facts["replica_us_per_parameter"] = host.replica_us_per_parameter;
+    facts["replicate_us_per_parameter"] = host.replicate_us_per_parameter;
+    facts["interpreter_lock"] = host.interpreter_lock;
   }
   if (program.further.empty()) return facts;
   facts["recorded_batches"] = Json::array({recorded_step(trace).batch});
@@ -71,21 +75,35 @@ std::string replicas_text(const Json& facts) {
           ? "parameters are broadcast as by NCCL, from each device to the next in up "
             "to 8 pieces; "
           : "";
-  const double us = number_arg(facts, "replica_us_per_parameter");
-  if (us == 0) {
+  const std::string turns =
+      facts.value("interpreter_lock", false)
+          ? "; the replicas' threads take turns, so that each has its share of the "
+            "host's pace"
+          : "";
+  const double each = number_arg(facts, "replica_us_per_parameter"),
+               once = number_arg(facts, "replicate_us_per_parameter");
+  if (each == 0 && once == 0) {
     return broadcast +
-           "starting threads and making the replicas' modules takes the host no time";
+           "starting threads and making the replicas' modules takes the host no time" +
+           turns;
   }
-  return broadcast + fmt::format(
-                         "making the replicas' modules takes the host {:g} µs "
-                         "per parameter and further replica, and starting "
-                         "threads no time",
-                         us);
+  return broadcast +
+         fmt::format(
+             "making the replicas' modules takes the host {:g} µs per parameter and "
+             "further replica{}, and starting threads no time",
+             each, once == 0 ? "" : fmt::format(" and {:g} µs per parameter", once)) +
+         turns;
 }
 
-std::string shared_batch(int devices, int64_t batch) {
+std::string shared_batch(int devices, int64_t batch, bool loss_on_each) {
   if (devices == 1) {
     return fmt::format("one device repeats it with a batch of {}", batch);
+  }
+  if (loss_on_each) {
+    return fmt::format(
+        "{} devices share a batch of {}, and each replica repeats the step's forward "
+        "pass, loss and backward pass, started by a host thread of its own",
+        devices, batch);
   }
   return fmt::format(
       "{} devices share a batch of {}, each replica repeats the step's forward and "
@@ -119,14 +137,16 @@ std::string construction(const Trace& trace) {
   const Json& facts = trace.lockstep[top::constructed];
   const int devices = facts.value("devices", 0);
   const int64_t batch = facts.value("batch", int64_t{0});
-  if (facts.value("mode", "ddp") == "dp") {
+  const std::string mode = facts.value("mode", "ddp");
+  if (mode.starts_with("dp")) {
     return fmt::format(
         "constructed from the median training step of one device: {}; packing, adding "
         "and joining tensors moves memory as fast as the step's own kernels; launching "
         "a kernel or a copy takes the host as long as the step's median launch; {}{}",
-        shared_batch(devices, batch), replicas_text(facts), between_batches(facts));
+        shared_batch(devices, batch, mode == "dp-criterion"), replicas_text(facts),
+        between_batches(facts));
   }
-  if (facts.value("mode", "") == "model-parallel") {
+  if (mode == "model-parallel") {
     return fmt::format(
         "constructed from the median training step of one device: {}; making tensors "
         "contiguous and adding gradients moves memory as fast as the step's own "

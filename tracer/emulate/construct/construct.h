@@ -27,7 +27,7 @@ struct ConstructedProgram {
   /// If not empty: the number of gradients in each bucket, in the order in which they
   /// become ready, instead of `bucket_cap`.
   std::vector<size_t> buckets = {};
-  std::string mode = "ddp";           ///< or `dp`, `model-parallel`
+  std::string mode = "ddp";           ///< or `dp`, `dp-criterion`, `model-parallel`
   ConstructedPipeline pipeline = {};  ///< of mode `model-parallel`; sets `devices`
   /// Recordings of the same device with other batches: batches between are possible,
   /// too (recorded_batches.h).
@@ -68,6 +68,9 @@ Trace construct_ddp(const Trace& trace, const ConstructedProgram& program);
 /// device, the network is called without any of that. Groups and chunks are exact to
 /// the byte (engine/plan). Its times only order the events; emulate() computes them.
 /// `trace` must outlive the result.
+///
+/// In mode `dp-criterion` the outputs stay on their devices: labels go there, each
+/// device computes the loss of its chunk, and device 0 their mean.
 ///
 /// Throws std::runtime_error as construct_ddp does.
 Trace construct_dp(const Trace& trace, const ConstructedProgram& program);

@@ -26,14 +26,16 @@ Trace construct_dp(const Trace& trace, const ConstructedProgram& program) {
     }
     steps.push_back(&by_chunk[chunk]);
   }
-  DpProgram dp(steps, program.devices, device_type(trace.lockstep), program.hardware);
+  const bool criterion = program.mode == "dp-criterion";
+  DpProgram dp(steps, program.devices, device_type(trace.lockstep), program.hardware,
+               criterion ? LossOn::each_device : LossOn::first_device);
   Trace result;
   result.lockstep = trace.lockstep;
   result.other = trace.other;
   result.texts = trace.texts;
   result.events = dp.run();
   describe_devices(result.lockstep, program.devices, Ranks::one);
-  result.lockstep[top::mode] = "dp";
+  result.lockstep[top::mode] = program.mode;
   result.lockstep[top::constructed] = constructed_facts(trace, program, batch);
   return result;
 }

@@ -15,8 +15,13 @@ void DpProgram::backward() {
   Thread thread{lane_of(*step.loss[0].op), step.loss[0].before + shift};
   if (devices_ == 1) return repeat_backward(thread);
   const int64_t start = thread.now;
-  for (const BackwardNode& node : step.loss) repeat_node(node, 0, thread, {}, true);
-  const int64_t scattered = scatter_grad(thread);
+  int64_t scattered = kNone;
+  if (loss_on_each_) {
+    scattered = send_loss_grad(thread);
+  } else {
+    for (const BackwardNode& node : step.loss) repeat_node(node, 0, thread, {}, true);
+    scattered = scatter_grad(thread);
+  }
   const int64_t until = thread.now;
 
   std::vector<Thread> threads{thread};
@@ -118,7 +123,10 @@ void DpProgram::backward_of_network(int replica, Thread& thread,
                                     const IdList& scattered) {
   bool woken = replica > 0;
   IdList waits_for = scattered;
-  for (BackwardNode node : replicas_[replica].nodes) {
+  std::vector<BackwardNode> nodes = replicas_[replica].nodes;
+  const std::vector<BackwardNode>& loss = replicas_[replica].loss;
+  if (loss_on_each_) nodes.insert(nodes.begin(), loss.begin(), loss.end());
+  for (BackwardNode& node : nodes) {
     if (std::exchange(woken, false)) {  // it has already waited
       node.before = node.op->ts;
       std::erase(node.events, node.wait);

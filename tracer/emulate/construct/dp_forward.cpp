@@ -33,16 +33,18 @@ std::vector<Coalesced> replicated(const RecordedStep& step) {
 
 void DpProgram::forward() {
   main_.now = first().model[0]->ts + shift_at(first().model[0]->ts);
-  const int64_t called = call("DataParallel.__call__");
+  const int64_t called =
+      call(loss_on_each_ ? "DataParallelModel.__call__" : "DataParallel.__call__");
   const int64_t implementation = call("Module._call_impl");
-  const int64_t body = call("DataParallel.forward");
+  const int64_t body =
+      call(loss_on_each_ ? "DataParallelModel.forward" : "DataParallel.forward");
   scatter();
   if (devices_ == 1) {
     repeat_model(0, main_, kNone);
   } else {
     replicate();
     parallel_apply();
-    gather();
+    if (!loss_on_each_) gather();
   }
   for (const int64_t id : {body, implementation, called}) program_.close(main_, id);
   continue_main(first().model[0]->end(), main_.now);
@@ -110,8 +112,10 @@ void DpProgram::replicate() {
   }
   if (hardware_ != nullptr) {
     const double parameters = static_cast<double>(first().step->parameters.size());
-    main_.now += std::llround(hardware_->host.replica_us_per_parameter * 1e3 *
-                              parameters * (replicas() - 1));
+    const HostCosts& host = hardware_->host;
+    main_.now += std::llround(1e3 * parameters *
+                              (host.replica_us_per_parameter * (replicas() - 1) +
+                               host.replicate_us_per_parameter));
   }
   program_.host(replicate_).args[keys::bytes] = moved;
   program_.close(main_, replicate_);
@@ -152,34 +156,47 @@ void DpProgram::hand_on(const ProcessProgram::Copy& group) {
 
 int64_t DpProgram::repeat_model(int replica, Thread& thread, int64_t parent) {
   const ReplicaStep& repeated = replicas_[replica];
-  const int64_t shift = thread.now - repeated.model[0]->ts;
+  const int64_t begin = repeated.model[0]->ts, shift = thread.now - begin;
+  const bool in_turns = hardware_ != nullptr && hardware_->host.interpreter_lock;
+  const int64_t slower = in_turns ? replicas() : 1;
   for (const Event* event : repeated.model) {
-    program_.repeat(*event, replica, thread.lane, shift);
+    Event& written = program_.repeat(*event, replica, thread.lane, shift);
+    written.ts = thread.now + slower * (event->ts - begin);
+    written.dur = slower * event->dur;
     program_.repeat_tasks(event->id, replica, [&](Event& task) {
       if (parent != kNone) task.args[keys::phase] = phases::parallel_apply;
     });
   }
   const int64_t call = program_.id_of(repeated.model[0]->id, replica);
   program_.host(call).parent = parent;
-  thread.now += repeated.model[0]->dur;
+  thread.now += slower * repeated.model[0]->dur;
   return call;
 }
 
-void DpProgram::parallel_apply() {
-  const int64_t id = phase(phases::parallel_apply);
+void DpProgram::on_each_replica(
+    const std::function<int64_t(int replica, Thread&)>& run) {
   const int64_t join = program_.open(main_, categories::sync, "join replicas",
                                      {{keys::why, reasons::join}});
   IdList calls;
   int64_t over = main_.now;
   for (int i = 0; i < replicas(); ++i) {
-    Thread thread =
-        program_.new_thread(fmt::format("replica {}:{}", device_type_, i), main_.now);
-    calls.push_back(repeat_model(i, thread, id));
+    if (i == static_cast<int>(replica_threads_.size())) {
+      replica_threads_.push_back(program_.new_thread(
+          fmt::format("replica {}:{}", device_type_, i), main_.now));
+    }
+    Thread& thread = replica_threads_[i];
+    thread.now = main_.now;
+    calls.push_back(run(i, thread));
     over = std::max(over, thread.now);
   }
   program_.host(join).waits_for = calls;
   main_.now = over;
   program_.close(main_, join);
+}
+
+void DpProgram::parallel_apply() {
+  const int64_t id = phase(phases::parallel_apply);
+  on_each_replica([&](int i, Thread& thread) { return repeat_model(i, thread, id); });
   program_.close(main_, id);
 }
 

@@ -8,10 +8,11 @@
 namespace lockstep::tracer {
 
 DpProgram::DpProgram(const std::vector<const RecordedStep*>& steps, int devices,
-                     std::string device_type, const Hardware* hardware)
+                     std::string device_type, const Hardware* hardware, LossOn loss)
     : devices_(devices),
       device_type_(std::move(device_type)),
       hardware_(hardware),
+      loss_on_each_(loss == LossOn::each_device),
       program_(steps) {
   for (const RecordedStep* step : steps) {
     replicas_.emplace_back(*step);
@@ -19,13 +20,15 @@ DpProgram::DpProgram(const std::vector<const RecordedStep*>& steps, int devices,
   }
   batch_ = std::accumulate(chunks_.begin(), chunks_.end(), int64_t{0});
   const ModelTensor& any = first().step->parameters[0];
-  widen_ = Widening(chunks_[0], batch_, any.bytes / std::max<int64_t>(1, any.numel));
+  widen_ = Widening(chunks_[0], loss_on_each_ ? chunks_[0] : batch_,
+                    any.bytes / std::max<int64_t>(1, any.numel));
   main_.lane = lane_of(*first().whole);
 }
 
 std::vector<Event> DpProgram::run() {
   launch_from_main(0, first().forward->ts);
   forward();
+  if (loss_on_each_) loss_on_each();
   launch_from_main(first().model[0]->end(), first().join->ts);
   backward();
   launch_from_main(first().join->end(), first().whole->end());
@@ -43,14 +46,17 @@ int64_t DpProgram::shift_at(int64_t time) const {
 
 void DpProgram::launch_from_main(int64_t from, int64_t to) {
   for (const Event* event : first().main) {
-    if (event->ts < from || event->ts >= to) continue;
+    if (event->ts < from || event->ts >= to || is_replaced(*event)) continue;
     program_.repeat_tasks(event->id, 0, [&](Event& task) {
       if (is_of_whole_batch(*event)) widen_(task);
     });
   }
-  const Event& images = *first().images_op;
+  const Event &images = *first().images_op, &labels = *first().labels_op;
   if (images.ts >= from && images.ts < to) {
     continue_main(images.end(), images.ts);  // the images stay on the host
+  }
+  if (loss_on_each_ && labels.ts >= from && labels.ts < to) {  // and so do the labels
+    continue_main(labels.end(), labels.ts + shift_at(labels.ts));
   }
 }
 
@@ -64,6 +70,7 @@ bool DpProgram::is_of_whole_batch(const Event& op) const {
 void DpProgram::write_main() {
   const int64_t extra = synchronize_others();
   for (const Event* recorded : first().main) {
+    if (is_replaced(*recorded)) continue;
     const int64_t shift = shift_at(recorded->ts);
     Event& event = program_.repeat(*recorded, 0, lane_of(*recorded), shift);
     event.dur = recorded->end() + shift_at(recorded->end()) - event.ts;

@@ -1,7 +1,9 @@
 // One step of DataParallel, in the order of DataParallel::forward and of its tape
-// (engine/parallel). The groups of tensors are engine/plan's.
+// (engine/parallel), or of DataParallelModel with DataParallelCriterion. The groups of
+// tensors are engine/plan's.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -40,11 +42,18 @@ struct Coalesced {
 /// Returns what `replicate` broadcasts: the parameters, then the buffers by type.
 std::vector<Coalesced> replicated(const RecordedStep& step);
 
+/// Where DataParallel computes the loss.
+enum class LossOn : uint8_t {
+  first_device,  ///< of the gathered outputs
+  each_device,   ///< of each chunk: DataParallelCriterion
+};
+
 class DpProgram {
  public:
   /// `steps`: what the replica of each chunk repeats. They must outlive this object.
   DpProgram(const std::vector<const RecordedStep*>& steps, int devices,
-            std::string device_type, const Hardware* hardware);
+            std::string device_type, const Hardware* hardware,
+            LossOn loss = LossOn::first_device);
 
   /// Returns all events of the step. May be called once.
   std::vector<Event> run();
@@ -83,6 +92,29 @@ class DpProgram {
   int64_t repeat_model(int replica, Thread& thread, int64_t parent);
   /// One thread per replica. They start at once.
   void parallel_apply();
+  /// Starts a thread per replica in which `run` writes what it does and returns its
+  /// call, and waits for all of them.
+  void on_each_replica(const std::function<int64_t(int replica, Thread&)>& run);
+
+  /// The loss of each chunk on its device, and their mean (dp_criterion.cpp).
+  void loss_on_each();
+  void scatter_targets();
+  int64_t criterion(int replica, Thread& thread, int64_t parent);
+  /// Repeats an operation of a replica's loss.
+  void repeat_loss_op(const Event& op, int replica, Thread& thread);
+  /// Adds a scalar of each replica on device 0.
+  void add_scalars(const char* why, const char* tensor, bool scaled,
+                   const Event* computed);
+  void scalar_op(Thread& thread, int device, const char* op, const char* name,
+                 const char* phase, int scalars);
+  ProcessProgram::Copy scalar_copy(const char* why, const char* tensor,
+                                   const char* phase) const;
+  /// Returns the id of the node that sends the gradient of the loss to each replica.
+  int64_t send_loss_grad(Thread& thread);
+  /// Returns the loss phase's first read of a scalar.
+  const Event* first_item() const;
+  /// Returns true for an event that the main thread of this program does not repeat.
+  bool is_replaced(const Event& recorded) const;
   ProcessProgram::Copy output_of(int64_t samples) const;
   /// Device 0's own part is copied by a kernel, for which the others wait.
   void gather();
@@ -119,6 +151,7 @@ class DpProgram {
   const int devices_;
   const std::string device_type_;
   const Hardware* hardware_;
+  const bool loss_on_each_;
   ProcessProgram program_;
   std::vector<ReplicaStep> replicas_;
   std::vector<int64_t> chunks_;
@@ -126,6 +159,7 @@ class DpProgram {
   Widening widen_{1, 1, 4};
   Thread main_;
   std::vector<std::pair<int64_t, int64_t>> shifts_;
+  std::vector<Thread> replica_threads_;
   IdList join_waits_for_;
   int64_t replicate_ = kNone, gather_ = kNone, last_copies_awaited_ = kNone;
 };

@@ -35,6 +35,11 @@ struct HostCosts {
   /// For making one parameter's part of one further replica, in each forward pass of
   /// DataParallel.
   double replica_us_per_parameter = 0;
+  /// For one parameter in each forward pass of DataParallel, however many replicas
+  /// there are.
+  double replicate_us_per_parameter = 0;
+  /// Replicas' threads take turns: while n of them run, each has 1/n of the pace.
+  bool interpreter_lock = false;
   std::string source;
 };
 
@@ -47,6 +52,10 @@ struct Hardware {
   /// The wire from each machine to the network; its `from` is empty if there is none.
   Wire network;
   HostCosts host;
+  /// Kernels take this many times as long while a collective is in flight; 1: not
+  /// measured, or none.
+  double interference = 1;
+  std::string interference_source;
   bool nccl = false;  ///< collectives choose as NCCL does (nccl.h)
 
   /// Returns how many devices can be connected; 0: any number.

@@ -24,6 +24,7 @@ class ProfileReader {
     read_machine(json, result);
     read_network(json, result);
     read_host(json, result);
+    read_interference(json, result);
     if (json.contains("collectives")) {
       const std::string library = word(json, "collectives", "the profile");
       if (library != "nccl" && library != "ring") {
@@ -152,7 +153,26 @@ class ProfileReader {
     if (!found->is_object()) fail("`host` is not an object");
     result.host.replica_us_per_parameter =
         number(*found, "replica_us_per_parameter", "`host`", true);
+    if (found->contains("replicate_us_per_parameter")) {
+      result.host.replicate_us_per_parameter =
+          number(*found, "replicate_us_per_parameter", "`host`", true);
+    }
+    if (const auto lock = found->find("interpreter_lock"); lock != found->end()) {
+      if (!lock->is_boolean()) fail("`interpreter_lock` is not true or false");
+      result.host.interpreter_lock = lock->get<bool>();
+    }
     result.host.source = word(*found, "source", "`host`");
+  }
+
+  void read_interference(const Json& json, Hardware& result) const {
+    const auto found = json.find("interference");
+    if (found == json.end()) return;
+    if (!found->is_object()) fail("`interference` is not an object");
+    result.interference = number(*found, "slowdown", "`interference`", false);
+    if (result.interference < 1 || result.interference > 100) {
+      fail("`interference`: `slowdown` is not from 1 to 100");
+    }
+    result.interference_source = word(*found, "source", "`interference`");
   }
 
   const std::string& file_;
