@@ -81,18 +81,18 @@ SharedMemory SharedMemory::open(const std::string& address, size_t bytes) {
     throw std::runtime_error("not the address of shared memory: " + address);
   }
   const std::string path = fmt::format("/proc/{}/fd/{}", process, number);
-  const std::string what =
-      fmt::format("cannot open the memory of process {}; {}", process, kFix);
+  const auto because = [&](const std::string& why) {
+    return std::runtime_error(fmt::format(
+        "cannot open the memory of process {}: {}; {}", process, why, kFix));
+  };
   Fd file(::open(path.c_str(), O_RDWR | O_CLOEXEC));
   struct stat info{};
-  if (!file || ::fstat(file.get(), &info) != 0) fail(what);
+  if (!file || ::fstat(file.get(), &info) != 0) throw because(std::strerror(errno));
   const bool fits =
       S_ISREG(info.st_mode) && info.st_size == static_cast<off_t>(kHeaderBytes + bytes);
-  if (!fits) throw std::runtime_error(what + ": it has another size");
+  if (!fits) throw because("it has another size");
   SharedMemory memory(std::move(file), bytes);
-  if (nonce_of(memory.mapping_) != nonce) {
-    throw std::runtime_error(what + ": it is another run's");
-  }
+  if (nonce_of(memory.mapping_) != nonce) throw because("it is another run's");
   memory.seal();
   return memory;
 }

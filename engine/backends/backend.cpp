@@ -79,7 +79,14 @@ size_t Backend::Hash::operator()(const PlanRequest& request) const {
 }
 
 PlanPtr Backend::plan(const PlanRequest& request, const std::function<void()>& drain) {
-  std::lock_guard lock(mutex_);
+  std::unique_lock lock(mutex_);
+  if (drain && times_kernels(request.code) && !cache_.contains(request)) {
+    // Without the lock: the work may wait for a message from another rank of this
+    // process, which needs plans, too, before it can send it.
+    lock.unlock();
+    drain();
+    lock.lock();
+  }
   PlanPtr& slot = cache_[request];
   if (!slot) {
     tracer::HostEvent event("op", "lockstep::create_plan");
@@ -88,7 +95,6 @@ PlanPtr Backend::plan(const PlanRequest& request, const std::function<void()>& d
     event.arg({tracer::keys::file, here.file_name()});
     event.arg({tracer::keys::line, int64_t{here.line()}});
     try {
-      if (drain && times_kernels(request.code)) drain();
       slot = make_plan(request);
     } catch (...) {
       cache_.erase(request);

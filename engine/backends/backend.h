@@ -120,7 +120,8 @@ struct Backend {
   /// Returns the cached plan or creates one, which may take milliseconds (JIT).
   /// `drain` waits for the work that the caller has enqueued on its device; it is
   /// called before a plan whose kernels are timed, since running work would disturb the
-  /// times and change the choice from run to run.
+  /// times and change the choice from run to run. Meanwhile other threads can get
+  /// plans.
   PlanPtr plan(const PlanRequest& request, const std::function<void()>& drain = {});
 
   /// Prepares a worker thread to run kernels with `threads` threads.

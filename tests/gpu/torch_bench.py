@@ -1,9 +1,9 @@
-"""PyTorch's training steps on this machine's GPU, for tests/gpu/bench. Answers each line
-of standard input, a JSON object with arch, batch, size, steps, warmup-seconds, amp and
-kind, with a line of JSON: {"samples": seconds of each step} or {"error": reason}.
+"""PyTorch's training steps on this machine's GPU, for tests/gpu/bench. Answers each
+line of standard input, a JSON object with arch, batch, size, steps, warmup-seconds, amp
+and kind, with a line of JSON: {"samples": seconds of each step} or {"error": reason}.
 
-Kinds: `eager`, which reads the loss on the host in each step; `no-item`, which does not;
-`graph`, the whole step as one CUDA graph; `compiled`, torch.compile in mode
+Kinds: `eager`, which reads the loss on the host in each step; `no-item`, which does
+not; `graph`, the whole step as one CUDA graph; `compiled`, torch.compile in mode
 reduce-overhead. Forward, cross entropy, backward and SGD, channels last."""
 
 import json

@@ -56,7 +56,7 @@ Trace recorded_run(RunConfig config) {
 }
 
 /// The laws that a trace violates, with messages.
-std::set<std::string> violated(const Trace& trace) {
+std::set<std::string> violated_laws(const Trace& trace) {
   std::set<std::string> laws;
   for (const tracer::Finding& finding : tracer::check_trace(trace).findings) {
     if (finding.ok || finding.law == "sources-present") continue;  // tests embed none
@@ -77,7 +77,7 @@ TEST(SharedRuns, ObeyTheirLaws) {
       RunConfig config = shared_config(mode);
       config.shared.lock = lock;
       const Trace trace = recorded_run(config);
-      EXPECT_EQ(violated(trace), std::set<std::string>{});
+      EXPECT_EQ(violated_laws(trace), std::set<std::string>{});
       const tracer::Staleness staleness = tracer::staleness_of(trace);
       EXPECT_EQ(staleness.updates, 3 * 4) << "of three workers";
       EXPECT_EQ(staleness.workers, 3);
@@ -98,7 +98,7 @@ TEST(SharedRuns, MoveTheBytesOfParametersAndBuffersOnDevicesThatComputeNothing) 
   config.data.length = 48;
   config.steps = 6;
   const Trace trace = recorded_run(config);
-  EXPECT_EQ(violated(trace), std::set<std::string>{});
+  EXPECT_EQ(violated_laws(trace), std::set<std::string>{});
   const tracer::Staleness staleness = tracer::staleness_of(trace);
   EXPECT_EQ(staleness.updates, 2 * 4);
   EXPECT_EQ(staleness.lost, tracer::kNone) << "unknown, not 0";
@@ -133,7 +133,7 @@ TEST(SharedRuns, CheckRejectsImpossibleVersions) {
     return is_update(event) && int_arg(event.args, keys::version) == last;
   };
   const auto laws = [&](const char* key, int64_t value) {
-    return laws_of(violated(
+    return laws_of(violated_laws(
         changed_copy(trace, is_last, [&](Event& event) { event.args[key] = value; })));
   };
   using Laws = std::set<std::string>;
@@ -155,14 +155,14 @@ TEST(SharedRuns, CheckRejectsWrongBytes) {
       event.args["bytes"] = 4;
       event.args["shape"] = {1};
     });
-    EXPECT_EQ(laws_of(violated(less)), std::set<std::string>{law});
+    EXPECT_EQ(laws_of(violated_laws(less)), std::set<std::string>{law});
   }
 }
 
 TEST(SharedRuns, CheckRejectsWhatALockForbids) {
   const Trace trace = recorded_run(shared_config(train::Mode::locked));
   const auto laws = [&](auto is, auto change) {
-    return laws_of(violated(changed_copy(trace, is, change)));
+    return laws_of(violated_laws(changed_copy(trace, is, change)));
   };
   using Laws = std::set<std::string>;
   EXPECT_EQ(laws(is_update, [](Event& event) { event.args[keys::lost_updates] = 1; }),

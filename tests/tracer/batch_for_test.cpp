@@ -11,7 +11,7 @@
 namespace lockstep::tracer {
 namespace {
 
-const Trace& one_device() {
+const Trace& recorded_alone() {
   static const Trace trace =
       read_trace(std::string(LOCKSTEP_SOURCE_DIR) + "/lessons/01-tape/trace.json.gz");
   return trace;
@@ -19,9 +19,9 @@ const Trace& one_device() {
 
 /// Larger batches pay: four times the images take two and a quarter times as long.
 const Trace& with_batch_of(int64_t batch) {
-  static const Trace sixteen = testing::twice_the_batch(one_device(), 1.5);
+  static const Trace sixteen = testing::twice_the_batch(recorded_alone(), 1.5);
   static const Trace thirty_two = testing::twice_the_batch(sixteen, 1.5);
-  return batch == 8 ? one_device() : batch == 16 ? sixteen : thirty_two;
+  return batch == 8 ? recorded_alone() : batch == 16 ? sixteen : thirty_two;
 }
 
 ConstructedProgram on_two_devices(std::vector<const Trace*> further) {
@@ -32,7 +32,7 @@ ConstructedProgram on_two_devices(std::vector<const Trace*> further) {
 }
 
 BatchFor search(double goal) {
-  return batch_for(one_device(), goal,
+  return batch_for(recorded_alone(), goal,
                    on_two_devices({&with_batch_of(32), &with_batch_of(16)}), {});
 }
 
@@ -92,7 +92,7 @@ TEST(BatchFor, SaysWhatIsNotReached) {
 }
 
 TEST(BatchFor, OneRecordedBatchIsOnePoint) {
-  const BatchFor found = batch_for(one_device(), 0.1, on_two_devices({}), {});
+  const BatchFor found = batch_for(recorded_alone(), 0.1, on_two_devices({}), {});
   ASSERT_EQ(found.points.size(), 1u);
   EXPECT_EQ(found.points[0].batch, 16);
   ASSERT_NE(found.answer(), nullptr);

@@ -136,7 +136,7 @@ TEST(ConstructPipeline, IsReproducedFromItsOwnDurations) {
   }
 }
 
-constexpr double kUnit = 1e9;  ///< ns; far longer than what the host does
+constexpr double kPassTime = 1e9;  ///< ns; far longer than what the host does
 
 /// Returns the recorded step with kernels that take no time, except the first of each
 /// stage in each direction: `forward` and twice that.
@@ -159,7 +159,7 @@ Trace with_equal_stages(const std::vector<std::string>& cuts, double forward) {
     for (const auto& [place, id] : chosen) {
       if (id == event.id) time = place.second ? forward : 2 * forward;
     }
-    event.args[keys::cpu_us] = time * kUnit / 1e3;
+    event.args[keys::cpu_us] = time * kPassTime / 1e3;
   }
   return trace;
 }
@@ -180,7 +180,7 @@ Hardware with_latency(int devices, double latency) {
                           "source": "s"}}}},
         "machine": {{"devices": {}, "wires": [{}
           {{"from": ["gpu*"], "to": ["host"], "link": "h"}}]}}}})",
-                                    latency * kUnit / 1e3, devices, wires),
+                                    latency * kPassTime / 1e3, devices, wires),
                         "test.json");
 }
 
@@ -194,7 +194,7 @@ double makespan_of(const Trace& trace) {
     begin = std::min(begin, event.ts);
     end = std::max(end, event.end());
   }
-  return static_cast<double>(end - begin) / kUnit;
+  return static_cast<double>(end - begin) / kPassTime;
 }
 
 /// Returns the makespan if each device receives one message at a time, in the order in
