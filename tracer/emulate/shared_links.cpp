@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <queue>
+#include <tuple>
 
 #include "tracer/emulate/interference.h"
 #include "tracer/emulate/moments.h"

@@ -202,6 +202,7 @@ struct WhatIfAnswers::Kept {
     EmulateOptions options;
     options.link = question.link;
     options.hardware = hardware(question.hardware);
+    if (options.hardware) options.interference = options.hardware->interference;
     options.compute_scale = question.compute_scale;
     options.host_scale = question.host_scale;
     return options;

@@ -1,11 +1,16 @@
 // Convolutions through cuDNN's backend API (cudnn_graph.h): for each shape and
 // direction, an engine is chosen once, and each queue finalizes its plan once.
 // Images are N×H×W×C and weights O×kH×kW×C, the layout for tensor cores.
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <limits>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <stdexcept>
+#include <string>
+#include <vector>
 
 #include "engine/backends/cuda/cudnn_graph.h"
 #include "engine/backends/cuda/gpu.h"

@@ -84,7 +84,7 @@ CostMatrix square_root(const CostMatrix& matrix) {
   return root;
 }
 
-/// NormalEquations numbers that are the same on every platform, unlike those of
+/// Normally distributed numbers that are the same on every platform, unlike those of
 /// <random>.
 class NormalNumbers {
  public:

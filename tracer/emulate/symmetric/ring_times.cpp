@@ -1,6 +1,7 @@
 #include "tracer/emulate/symmetric/ring_times.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace lockstep::tracer {
 namespace {
