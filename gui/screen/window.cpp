@@ -94,6 +94,7 @@ class Session {
     why_.cancel();
     glfwHideWindow(window_.glfw());  // the analysis may take a moment to stop
     app_.settings.editing = -1;      // what was typed so far is kept, too
+    leave_what_if(app_);             // so are notes of a recorded trace that it hides
     keep();
   }
 
