@@ -133,12 +133,12 @@ fs::path mount_v2(const fs::path& all) {
   return fs::exists(all / "cgroup.controllers") ? all : all / "unified";
 }
 
-std::optional<SharedMemory> shared_memory(const fs::path& folder) {
+std::optional<SharedMemorySpace> shared_memory(const fs::path& folder) {
   struct statvfs info{};
   if (::statvfs(folder.c_str(), &info) != 0) return std::nullopt;
   const auto block = static_cast<int64_t>(info.f_frsize);
-  return SharedMemory{static_cast<int64_t>(info.f_blocks) * block,
-                      static_cast<int64_t>(info.f_bavail) * block};
+  return SharedMemorySpace{static_cast<int64_t>(info.f_blocks) * block,
+                           static_cast<int64_t>(info.f_bavail) * block};
 }
 
 std::string count_of(double cpus) {
@@ -212,7 +212,7 @@ std::string describe_memory(const Limit& memory) {
          "2 batches in it";
 }
 
-std::string describe_shared(const std::optional<SharedMemory>& shared) {
+std::string describe_shared(const std::optional<SharedMemorySpace>& shared) {
   if (!shared) return "unknown: /dev/shm cannot be read";
   return human_bytes(shared->size) + ", " + human_bytes(shared->free) +
          " free; --workers are threads and use none of it (PyTorch's are processes "

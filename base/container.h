@@ -16,14 +16,14 @@ struct Limit {
   double value = 0;  ///< if set
 };
 
-struct SharedMemory {
+struct SharedMemorySpace {
   int64_t size = 0, free = 0;  ///< bytes
 };
 
 struct ContainerLimits {
   Limit cpus;    ///< seconds of CPU time per second, for all threads together
   Limit memory;  ///< bytes
-  std::optional<SharedMemory> shared;  ///< of /dev/shm
+  std::optional<SharedMemorySpace> shared;  ///< of /dev/shm
 };
 
 /// Reads cgroup v2 (`cpu.max`, `memory.max`) and v1 (`cpu.cfs_quota_us`,
@@ -42,6 +42,6 @@ int usable_cores(int visible, const Limit& cpus);
 /// Describe what a limit means for `--workers` and threads; `doctor` prints the text.
 std::string describe_cpus(const Limit& cpus, int visible);
 std::string describe_memory(const Limit& memory);
-std::string describe_shared(const std::optional<SharedMemory>& shared);
+std::string describe_shared(const std::optional<SharedMemorySpace>& shared);
 
 }  // namespace lockstep

@@ -145,7 +145,7 @@ TEST(DescribedLimits, SayWhatTheyMeanForWorkers) {
   EXPECT_EQ(describe_cpus({}, 16), "unknown: no cgroup file could be read");
   EXPECT_EQ(describe_memory({State::set, 2e9}).substr(0, 8), "2.00 GB:");
   EXPECT_EQ(describe_memory({}), "unknown: no cgroup file could be read");
-  EXPECT_EQ(describe_shared(SharedMemory{67108864, 1000}).substr(0, 24),
+  EXPECT_EQ(describe_shared(SharedMemorySpace{67108864, 1000}).substr(0, 24),
             "67.1 MB, 1.00 kB free; -");
   EXPECT_EQ(describe_shared(std::nullopt), "unknown: /dev/shm cannot be read");
 }
