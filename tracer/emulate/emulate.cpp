@@ -30,7 +30,7 @@ int64_t wake_up(const Event& sync, int64_t recorded) {
   return std::clamp<int64_t>(recorded, 0, join ? kMaxTime : kWakeUp);
 }
 
-int64_t copy_time(const Event& copy, const Link& link) {
+int64_t time_of_copy(const Event& copy, const Link& link) {
   return copy_time(std::max(0.0, number_arg(copy.args, keys::bytes)), link);
 }
 
@@ -109,7 +109,7 @@ int64_t copy_time(double bytes, const Link& link) {
 
 Weights own_hardware(const EmulateOptions& options) {
   const auto duration = [options](const Event& task) {
-    if (task.is(categories::copy)) return copy_time(task, options.link);
+    if (task.is(categories::copy)) return time_of_copy(task, options.link);
     if (!task.is(categories::kernel)) return task.dur;
     if (options.compute_scale == 1) return kernel_time(task);
     const double scaled =
