@@ -30,6 +30,12 @@ const OpenTrace& recorded_of(const App& app, const OpenTrace& shown) {
   return panel.emulated ? *panel.other : shown;
 }
 
+/// Returns whether a trace may be of the recording's program, with another batch.
+bool may_have_another_batch(const Model& recorded, const Model& other) {
+  return other.devices.size() == 1 &&
+         other.meta_text(top::arch) == recorded.meta_text(top::arch);
+}
+
 /// Returns the index of the recorded step that answers are compared with.
 size_t compared_step(const OpenTrace& recorded, int64_t length) {
   const auto& steps = recorded.model->steps;
@@ -101,6 +107,7 @@ WhatIfReply WhatIfLab::begin(const std::optional<tracer::WhatIf>& question) {
   reply.room.devices =
       devices == facts.end() ? 1 : std::max(1, static_cast<int>(devices->size()));
   reply.room.batches = answers_->batches();
+  reply.room.batch = answers_->batch();
   reply.room.why_not = answers_->why_not_constructed();
   for (const auto& profile : source_.profiles) {
     reply.room.profiles.push_back(profile.name);
@@ -257,11 +264,12 @@ std::string what_if_command(const App& app) {
   const WhatIfPanel& panel = *app.what_if;
   if (!panel.question) return "";
   const OpenTrace& shown = app.traces()[panel.at];
-  std::string files = shell_word(recorded_of(app, shown).model->name);
-  if (panel.question->batch > 0) {
-    for (size_t i = 0; i < app.traces().size(); ++i) {
-      if (i != panel.at) files += " " + shell_word(app.traces()[i].model->name);
-    }
+  const Model& recorded = *recorded_of(app, shown).model;
+  std::string files = shell_word(recorded.name);
+  for (size_t i = 0; i < app.traces().size() && panel.question->batch > 0; ++i) {
+    const Model& other = *app.traces()[i].model;
+    if (i == panel.at || !may_have_another_batch(recorded, other)) continue;
+    files += " " + shell_word(other.name);
   }
   const std::string options = tracer::what_if_options(*panel.question);
   return fmt::format("./lockstep emulate {}{}{}", files, options.empty() ? "" : " ",

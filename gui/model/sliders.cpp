@@ -87,7 +87,7 @@ std::string chosen_of(Knob knob, const WhatIf& question) {
 
 int64_t batch_of_each(const WhatIf& question, const WhatIfRoom& room) {
   if (question.batch > 0) return question.batch / std::max(1, question.devices);
-  return room.batches.empty() ? 0 : room.batches.front();
+  return room.batch;
 }
 
 double knob_number(Knob knob, const WhatIf& question, const WhatIfRoom& room) {

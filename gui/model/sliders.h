@@ -18,6 +18,7 @@ struct WhatIfRoom {
   std::vector<int64_t> batches;       ///< recorded ones; empty: nothing is constructed
   std::string why_not;                ///< … and the reason
   std::vector<std::string> profiles;  ///< names of hardware
+  int64_t batch = 0;  ///< of the recording: of each device unless the question has one
 };
 
 enum class Knob : uint8_t {

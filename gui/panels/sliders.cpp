@@ -85,8 +85,8 @@ std::string step_sentence(const WhatIfPanel& panel) {
       human_time(panel.recorded_step), change_text(panel.recorded_step, *panel.step));
   const tracer::WhatIf& question = *panel.question;
   if (!question.mode.empty() && !panel.room.batches.empty()) {
-    const auto each = panel.room.batches.front();
-    const int64_t batch = question.batch > 0 ? question.batch : each * question.devices;
+    const int64_t batch =
+        question.batch > 0 ? question.batch : panel.room.batch * question.devices;
     const double images = static_cast<double>(batch) / seconds(*panel.step);
     text += fmt::format(" · batch {}, {:.0f} images/s on {} device{}", batch, images,
                         question.devices, question.devices == 1 ? "" : "s");

@@ -172,6 +172,7 @@ struct WhatIfAnswers::Kept {
   std::vector<Trace> further;
   std::vector<Hardware> profiles;
   std::vector<int64_t> batches;
+  int64_t batch = 0;
   std::string why_not;
   int64_t step = 0;
   /// The last program without messages: most sliders do not change it.
@@ -235,6 +236,7 @@ WhatIfAnswers::WhatIfAnswers(Trace recorded, std::vector<Trace> further,
   if (!steps.empty()) kept_->step = steps.front().length();
   try {
     const RecordedStep repeated = tracer::recorded_step(kept_->recorded);
+    kept_->batch = repeated.batch;
     kept_->batches.push_back(repeated.batch);
     for (const Step& step : steps) {
       if (step.number == repeated.number) kept_->step = step.length();
@@ -260,6 +262,7 @@ WhatIfAnswers::WhatIfAnswers(WhatIfAnswers&&) noexcept = default;
 
 const Trace& WhatIfAnswers::recorded() const { return kept_->recorded; }
 const std::vector<int64_t>& WhatIfAnswers::batches() const { return kept_->batches; }
+int64_t WhatIfAnswers::batch() const { return kept_->batch; }
 const std::string& WhatIfAnswers::why_not_constructed() const { return kept_->why_not; }
 int64_t WhatIfAnswers::recorded_step() const { return kept_->step; }
 

@@ -51,6 +51,9 @@ class WhatIfAnswers {
   /// Returns the batches that were recorded, in order; empty unless the recording is of
   /// one device that a program can be constructed from.
   const std::vector<int64_t>& batches() const;
+  /// Returns the batch of the recording itself, which a question without one has on
+  /// each device; 0 if no program can be constructed from it.
+  int64_t batch() const;
   /// Returns why no program can be constructed from it; "" if one can.
   const std::string& why_not_constructed() const;
 

@@ -122,6 +122,21 @@ TEST(WhatIf, AnotherTraceBeginsAnew) {
   EXPECT_EQ(viewer.app.traces().size(), 1u);
 }
 
+// `emulate` refuses recordings of other programs.
+TEST(WhatIf, TheCommandNamesOnlyRecordingsOfOtherBatches) {
+  Driver viewer("dp.json.gz");
+  viewer.open("single.json.gz");
+  open_what_if(viewer.app);
+  answer_all(viewer.app);
+  const int64_t batch = viewer.app.what_if->room.batch;
+  EXPECT_GT(batch, 0);
+  tracer::WhatIf question = *viewer.app.what_if->question;
+  question.batch = batch * question.devices;
+  ask(viewer.app, question);
+  const std::string command = what_if_command(viewer.app);
+  EXPECT_EQ(command.find("dp.json.gz"), std::string::npos) << command;
+}
+
 // The ghost is where the recorded device was busy, on every rank that repeats it.
 TEST(WhatIf, EachRankHasTheGhostOfTheRecordedDevice) {
   Driver viewer("single.json.gz");

@@ -11,8 +11,9 @@ namespace {
 
 using tracer::WhatIf;
 
-WhatIfRoom one_device(std::vector<int64_t> batches) {
-  return {"single", 1, std::move(batches), "", {"dgx-a100", "two-sockets"}};
+/// `batch`: the index of the recording's own.
+WhatIfRoom one_device(const std::vector<int64_t>& batches, size_t batch = 0) {
+  return {"single", 1, batches, "", {"dgx-a100", "two-sockets"}, batches.at(batch)};
 }
 
 WhatIfRoom recorded_on(int devices) {
@@ -84,6 +85,17 @@ TEST(Sliders, KeepTheBatchOfEachDevice) {
   question = with_stop(Knob::devices, 7, question, room);
   EXPECT_EQ(question.devices, 8);
   EXPECT_EQ(question.batch, 8 * 32);
+}
+
+// A question without a batch is one about the recording's own, not the smallest.
+TEST(Sliders, TheBatchBeginsAtTheRecordingsOwn) {
+  const WhatIfRoom room = one_device({8, 32}, 1);
+  WhatIf question = first_question(room);
+  const SliderFace own = face(Knob::batch, question, room);
+  EXPECT_EQ(own.value, "32 on each");
+  EXPECT_EQ(own.stop, own.stops - 1);
+  question.batch = 16;
+  EXPECT_EQ(with_stop(Knob::devices, 7, question, room).batch, 8 * 4);
 }
 
 TEST(Sliders, DataParallelHasAtMostAsManyDevicesAsATrace) {
