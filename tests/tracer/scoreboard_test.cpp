@@ -248,7 +248,7 @@ TEST(Scoreboard, NineOfTenMadeRowsLieInTheirIntervals) {
     const StepSetting known = setting(r34, Sharing::dp, 4, 0.03);
     const StepSetting asked = setting(r50, Sharing::dp, 3, 0.05);
     const CostFit fit = fit_costs({{known, measured(known), 0.01}});
-    const PredictedTime time = predict_time(asked, fit, 0.01);
+    const TimeInterval time = predict_time(asked, fit, 0.01);
     const double truth = measured(asked);
     covered += time.low <= truth && truth <= time.high;
   }

@@ -156,8 +156,8 @@ CostFit fit_costs(const std::vector<Observation>& observations) {
   return fit;
 }
 
-PredictedTime predict_time(const StepSetting& setting, const CostFit& fit,
-                           double log_noise) {
+TimeInterval predict_time(const StepSetting& setting, const CostFit& fit,
+                          double log_noise) {
   constexpr size_t kDraws = 400;
   const CostMatrix root = square_root(fit.covariance);
   NormalNumbers normal;

@@ -27,7 +27,7 @@ struct CostFit {
 CostFit fit_costs(const std::vector<Observation>& observations);
 
 /// A predicted time, and its 90 % interval.
-struct PredictedTime {
+struct TimeInterval {
   double seconds = 0, low = 0, high = 0;
 };
 
@@ -35,8 +35,8 @@ struct PredictedTime {
 /// times below it and 5 % above it that follow from factors drawn from the fit, from
 /// what differs between networks on one machine, and from `log_noise`. The same
 /// arguments give the same result.
-PredictedTime predict_time(const StepSetting& setting, const CostFit& fit,
-                           double log_noise);
+TimeInterval predict_time(const StepSetting& setting, const CostFit& fit,
+                          double log_noise);
 
 /// Half the width of a 90 % interval, in standard deviations.
 inline constexpr double kNinety = 1.6448536269514722;

@@ -91,7 +91,7 @@ void predict_efficiency(const std::vector<PublishedRow>& rows,
   const StepSetting many = setting_of(row, *net, alone, share);
   const StepSetting fewer = setting_of(few, *net, alone, share);
   const CostFit fit = fit_costs({});
-  const PredictedTime time = predict_time(many, fit, 0.1);  // another laboratory
+  const TimeInterval time = predict_time(many, fit, 0.1);  // another laboratory
   const double base = step_time(fewer, fit.factors).total();
   result.batch = batch;
   result.alone_line = one->line;

@@ -187,7 +187,7 @@ void Scorer::predict_step(const KnownRow& known, RowPrediction& result) {
     ring_rate = extra > 0 ? ring_bytes(fitted->setting) / extra : INFINITY;
   }
   const CostFit fit = fit_costs(observations);
-  const PredictedTime time = predict_time(
+  const TimeInterval time = predict_time(
       known.setting, fit, std::hypot(known.alone_noise(), sd_of_batch(known, fit)));
   const auto value = [&](double seconds) {
     return value_of(row, seconds, known.alone.batch);
