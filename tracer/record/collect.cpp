@@ -195,18 +195,6 @@ void add_activity_source(DeviceActivitySource source) {
   shared().activity_sources.push_back(std::move(source));
 }
 
-namespace {
-
-/// The last task of a stream may have been recorded in an earlier trace. The first task
-/// of this trace that waited for it has no such event here.
-void drop_earlier_deps(std::vector<Event>& events, int64_t first_id) {
-  for (Event& event : events) {
-    erase_if(event.deps, [&](int64_t id) { return id < first_id; });
-  }
-}
-
-}  // namespace
-
 std::vector<Event> collect() {
   const std::vector<DeviceActivity> activities = reported_activities();
   std::lock_guard lock(shared().mutex);
@@ -226,7 +214,7 @@ std::vector<Event> collect() {
     if (!event.args.contains(keys::memory_counters)) continue;
     count_memory_counters(event, counters, shared().origin);
   }
-  drop_earlier_deps(events, shared().first_kept.exchange(next_id()));
+  shared().first_kept = next_id();
   retime_events(events, since_origin(activities));
   place_marks(events);
   add_names(events, shared().host_lanes);

@@ -230,7 +230,9 @@ TEST_P(CudaNets, DdpThroughMainMemory) { expect_ddp_as_reference(test::Wire::tcp
 std::pair<size_t, size_t> expect_in_order(const std::vector<tracer::Event>& events) {
   std::map<int64_t, const tracer::Event*> by_id;
   std::map<std::pair<int64_t, int64_t>, int64_t> last_end;
-  for (const auto& event : events) by_id[event.id] = &event;
+  for (const auto& event : events) {
+    if (event.id != tracer::kNone) by_id[event.id] = &event;
+  }
   std::vector<const tracer::Event*> work;
   for (const auto& event : events) {
     if (event.is("kernel") || event.is("copy")) work.push_back(&event);
@@ -250,6 +252,8 @@ std::pair<size_t, size_t> expect_in_order(const std::vector<tracer::Event>& even
     EXPECT_GE(event->ts, by_id[event->op]->ts) << event->name;
     EXPECT_GE(double(event->args["queued_us"]), 0) << event->name;
     for (const int64_t id : event->deps) {
+      // The last task of a stream may belong to the trace of an earlier test.
+      if (id < by_id.begin()->first) continue;
       ++waits;
       EXPECT_TRUE(by_id.contains(id)) << event->name;
       if (!by_id.contains(id)) continue;
