@@ -20,7 +20,7 @@ using test::kReference;
 // Relative L2 for float32 products.
 constexpr double kForward = 5e-6, kBackward = 2e-5;
 // The same where cuDNN may choose Winograd, which is faster but less accurate.
-constexpr double kWinograd = 3e-5;
+constexpr double kFastConvolution = 3e-5;
 
 constexpr Device kCuda{DeviceType::cuda, 0};
 
@@ -68,13 +68,13 @@ TEST_P(Cuda, Convolutions) {
 TEST_P(Cuda, ConvolutionsOfTheNets) {
   if (!real()) GTEST_SKIP() << "loops would take minutes; needs a GPU";
   for (const Convolution& c : test::kResNet18) {
-    expect_convolution(c, false, kWinograd, kWinograd, true);
+    expect_convolution(c, false, kFastConvolution, kFastConvolution, true);
   }
   for (const Convolution& c : test::kVgg16) {
-    expect_convolution(c, true, kWinograd, kWinograd, true);
+    expect_convolution(c, true, kFastConvolution, kFastConvolution, true);
   }
   for (const Convolution& c : test::kResNet50) {
-    expect_convolution(c, false, kWinograd, kWinograd, true);
+    expect_convolution(c, false, kFastConvolution, kFastConvolution, true);
   }
 }
 

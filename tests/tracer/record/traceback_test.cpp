@@ -11,7 +11,7 @@
 namespace lockstep::tracer {
 namespace {
 
-struct Net {
+struct FailingNet {
   static void forward() {
     const CallSite call(std::source_location::current(), "fc");
     throw std::runtime_error("broken");
@@ -43,11 +43,12 @@ size_t count(const std::string& text, const std::string& part) {
 }
 
 TEST(Traceback, NamesTheCallsOutermostFirst) {
-  const Traceback traceback = traceback_of([] { Net()(); });
+  const Traceback traceback = traceback_of([] { FailingNet()(); });
   ASSERT_EQ(traceback.frames.size(), 2u);
   const std::string text = traceback_text(traceback);
   EXPECT_EQ(text.rfind("Traceback (most recent call last):\n  File \"", 0), 0u) << text;
-  EXPECT_LT(text.find("in Net.__call__\n"), text.find("in Net.forward\n")) << text;
+  EXPECT_LT(text.find("in FailingNet.__call__\n"), text.find("in FailingNet.forward\n"))
+      << text;
   EXPECT_TRUE(take_traceback().frames.empty()) << "taken once only";
 }
 
@@ -85,7 +86,7 @@ TEST(Traceback, AnErrorOutsideOfModulesNeedsNone) {
 
 TEST(Traceback, OfAnotherThreadIsContinued) {
   Traceback inner;
-  std::thread([&inner] { inner = traceback_of([] { Net()(); }); }).join();
+  std::thread([&inner] { inner = traceback_of([] { FailingNet()(); }); }).join();
   EXPECT_TRUE(take_traceback().frames.empty()) << "every thread has its own";
   const Traceback whole = traceback_of([&inner] {
     const CallSite call(std::source_location::current());
@@ -96,12 +97,12 @@ TEST(Traceback, OfAnotherThreadIsContinued) {
   const std::string text = traceback_text(whole);
   EXPECT_EQ(count(text, "  In the thread of replica 1:\n"), 1u) << text;
   EXPECT_LT(text.find("  File"), text.find("  In the thread"));
-  EXPECT_LT(text.find("  In the thread"), text.find("Net.forward"));
+  EXPECT_LT(text.find("  In the thread"), text.find("FailingNet.forward"));
 }
 
 TEST(Traceback, ACallAfterACaughtExceptionForgetsIt) {
   try {
-    Net()();
+    FailingNet()();
   } catch (const std::exception&) {
   }
   const Traceback traceback = traceback_of([] {
