@@ -199,7 +199,8 @@ int run(BenchOptions o) {
 /// {"batch": 128, "amp": true}. Throws UsageError for unknown names and wrong types.
 BenchOptions requested(BenchOptions o, const std::string& line) {
   try {
-    for (const auto& [name, value] : tracer::Json::parse(line).items()) {
+    const tracer::Json request = tracer::Json::parse(line);
+    for (const auto& [name, value] : request.items()) {
       if (name == "arch") {
         value.get_to(o.arch);
       } else if (name == "batch") {

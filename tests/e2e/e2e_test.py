@@ -3,10 +3,11 @@
 import json
 import os
 import struct
+import subprocess
 import sys
 import unittest
 
-from support import NULL, TempTest, copies, read_trace, run
+from support import LOCKSTEP, NULL, TempTest, copies, read_trace, run
 
 
 class Notebook(TempTest):
@@ -241,6 +242,22 @@ class Commands(TempTest):
             self.assertIn(part, text)
         self.assertIn("12 GB/s + 10 µs", run("emulate", "--help")[0])
         self.assertIn("lockstep 0.", run("--version")[0])
+
+    def test_bench_step_answers_each_request(self):
+        requests = '{"batch": 2, "steps": 1}\n{"bath": 2}\nnonsense\n'
+        done = subprocess.run([LOCKSTEP, "bench-step", "--serve", "--warmup", "0"],
+                              input=requests, capture_output=True, text=True,
+                              timeout=300, check=True)
+        measured, unknown, broken = map(json.loads, done.stdout.splitlines())
+        self.assertEqual(len(measured["samples"]), 1)
+        self.assertIn("no option bath", unknown["error"])
+        self.assertIn("parse error", broken["error"])
+
+    def test_bench_host_times_each_kind_of_call(self):
+        out, _ = run("bench-host", "--calls", 2)
+        times = json.loads(out)["us_per_call"]
+        self.assertEqual(len(times), 6)
+        self.assertTrue(all(time > 0 for time in times.values()), times)
 
     def test_diff(self):
         for name, devices in (("a", 2), ("b", 4)):
