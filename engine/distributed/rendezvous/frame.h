@@ -1,7 +1,7 @@
 // Frames: the byte format of requests and answers, on a connection and in a file; also
 // helpers that format keys, values and times for the stores' messages.
 //
-//   "LKS1" | operation | length of the body |  body: ( length | bytes ) for each field
+//   "LKS2" | operation | length of the body |  body: ( length | bytes ) for each field
 //    4 bytes  4 bytes        4 bytes                  4 bytes
 //
 // Integers in the header and lengths are little-endian; numbers in fields are decimal

@@ -61,12 +61,12 @@ TEST_F(Strangers, WithGarbageLoseTheirConnection) {
   expect_hung_up("GET / HTTP/1.1\r\n\r\n");
   expect_hung_up("x");
   expect_hung_up(std::string(3'000'000, '\0'));
-  expect_hung_up(std::string("LKS1\1\0\0\0\5\0\0\0\377\0\0\0x", 17));
+  expect_hung_up(std::string("LKS2\1\0\0\0\5\0\0\0\377\0\0\0x", 17));
 }
 
 TEST_F(Strangers, WithOversizedFramesLoseTheirConnection) {
-  expect_hung_up(std::string("LKS1\1\0\0\0\1\0\20\0", 12));
-  expect_hung_up(std::string("LKS1\1\0\0\0\377\377\377\377", 12));
+  expect_hung_up(std::string("LKS2\1\0\0\0\1\0\20\0", 12));
+  expect_hung_up(std::string("LKS2\1\0\0\0\377\377\377\377", 12));
 }
 
 TEST_F(Strangers, MayCloseInTheMiddle) {
@@ -92,7 +92,7 @@ TEST_F(Strangers, MaySaySlowlyWhatTheyWant) {
 
 TEST_F(Strangers, MayBeSilent) {
   RawClient silent(server_.port()), half(server_.port());
-  half.send("LKS1");
+  half.send("LKS2");
   expect_served();
 }
 
