@@ -52,6 +52,12 @@ void ModelLock::require_live_holder() {
   }
   const int dead = state_.dead_holder;
   if (dead < 0) return;
+  // A worker that ends because another one died may end with the lock.
+  for (size_t w = 0; w < patience_.state().lives.size(); ++w) {
+    if (static_cast<int>(w) == dead) continue;
+    if (patience_.state().lives[w].presence != Presence::dead) continue;
+    throw std::runtime_error(fmt::format("rank {} died; fix: restart all ranks", w));
+  }
   throw std::runtime_error(
       fmt::format("rank {} died while it held the model's lock", dead));
 }
