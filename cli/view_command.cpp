@@ -29,6 +29,7 @@ constexpr float kFilm = 6, kLongestFilm = 3600;  ///< seconds
 struct ViewOptions {
   std::vector<std::string> files, notes;
   std::string screenshot, video, at, size, emulate;
+  bool sliders = false;  ///< --emulate was given; "" leaves them as they are
   gui::Choice choice;
   Theme theme = Theme::dark;
   bool themed = false;  ///< a theme was asked for
@@ -109,7 +110,7 @@ void go_to(const ViewOptions& o, gui::App& app) {
 
 /// Returns where --emulate sets the sliders.
 std::optional<tracer::WhatIf> sliders_of(const ViewOptions& o) {
-  if (o.emulate.empty()) return std::nullopt;
+  if (!o.sliders) return std::nullopt;
   try {
     return tracer::parse_what_if(o.emulate);
   } catch (const std::invalid_argument& error) {
@@ -137,7 +138,7 @@ void emulate_now(const ViewOptions& o, gui::App& app) {
 void check_compared(const ViewOptions& o) {
   const std::pair<bool, const char*> hidden[] = {
       {o.why, "--why"},   {o.overlap, "--overlap"}, {o.pipeline, "--pipeline"},
-      {o.tree, "--tree"}, {o.quiz, "--quiz"},       {!o.emulate.empty(), "--emulate"}};
+      {o.tree, "--tree"}, {o.quiz, "--quiz"},       {o.sliders, "--emulate"}};
   for (const auto& [given, flag] : hidden) {
     if (!given) continue;
     throw UsageError(fmt::format(
@@ -298,10 +299,11 @@ void add_view(CLI::App& app, Action& action) {
                    "STEP[:PHASE]=text: add a note; it is drawn on the timeline")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  command->add_option(
-      "--emulate", o->emulate,
-      "open the sliders, set as the options of `emulate` say: '--mode ddp --devices "
-      "16', or '--link-gb-per-s 1'");
+  command
+      ->add_option("--emulate", o->emulate,
+                   "open the sliders, set as the options of `emulate` say: '--mode ddp "
+                   "--devices 16', or '--link-gb-per-s 1'")
+      ->each([o](const std::string&) { o->sliders = true; });
   command->add_option("--screenshot", o->screenshot,
                       "write a PNG image without opening a window");
   command->add_option(

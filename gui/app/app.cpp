@@ -98,8 +98,8 @@ void App::refresh(OpenTrace& trace) {
 }
 
 const Model* App::awaits_why() {
-  const bool wanted =
-      has_trace() && (settings.why || settings.pipeline || settings.compare);
+  const bool wanted = has_trace() && (settings.why || settings.pipeline ||
+                                      settings.compare || settings.exposed);
   if (!wanted) return nullptr;
   if (trace().why == nullptr) return trace().model.get();
   for (const OpenTrace& other : traces_) {

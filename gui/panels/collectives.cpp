@@ -195,6 +195,13 @@ const std::vector<CollectiveRow>& rows_here(OpenTrace& trace) {
   return trace.collectives;
 }
 
+/// Returns a warning if other programs used the cores, as "Why not 4x?" has it.
+std::string disturbed_words(const OpenTrace& trace) {
+  if (trace.why == nullptr || !tracer::is_disturbed(trace.why->summary)) return "";
+  return " **Other programs used the cores** while this was recorded: kernels took "
+         "longer than their CPU time, so another run may expose another bucket.";
+}
+
 }  // namespace
 
 void draw_collectives(const Ui& ui, const Rect& area, App& app) {
@@ -212,7 +219,7 @@ void draw_collectives(const Ui& ui, const Rect& area, App& app) {
                           step.number, rank));
   room = {room.x + 16, room.y + 10, room.w - 32, room.h - 18};
   room.take_top(ui.text_rich(room, Type::strong, Type::strong, t.dim, t.text,
-                             exposed_words(model, rows)) +
+                             exposed_words(model, rows) + disturbed_words(trace)) +
                 10);
   if (rows.empty()) return;
   int64_t longest = 1;
