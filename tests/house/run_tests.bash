@@ -9,8 +9,6 @@
 # The slow tests, and the rooms that run under ASan and UBSan. The TSan build contains
 # only suites about threads (../CMakeLists.txt).
 slow_tests='Golden.*(resnet|vgg)'
-# Minutes under the sanitizers; their programs are those of other tests.
-slow_when_sanitized='^(SymmetricDdp\.Equals|ConstructPipeline\.TakesTheTime|ScoreboardGolden)'
 asan_rooms='^(base|plan|tracer|engine|gui)$'
 
 usage() {
@@ -72,8 +70,7 @@ run_tests() {
   test_preset release all ${quick:+-E "$slow_tests"} "${options[@]}"
   if [[ $sanitize ]]; then
     export UBSAN_OPTIONS=print_stacktrace=1${UBSAN_OPTIONS:+:$UBSAN_OPTIONS}
-    test_preset dev unit_tests -L "$asan_rooms" \
-      -E "$slow_tests|$slow_when_sanitized" "${options[@]}"
+    test_preset dev unit_tests -L "$asan_rooms" -E "$slow_tests" "${options[@]}"
     # TSan requires non-randomized addresses and cannot observe OpenMP's threads.
     if setarch -R true 2> /dev/null; then launcher=(setarch -R); fi
     export OMP_NUM_THREADS=1
