@@ -187,11 +187,11 @@ KnobWords knob_words(Knob knob) {
     case Knob::latency:
       return {"latency", "time before the first byte of every copy"};
     case Knob::compute:
-      return {"device speed", "kernels are so many times as fast as recorded"};
+      return {"device speed", "speed of kernels, relative to the recording"};
     case Knob::host:
       break;
   }
-  return {"host speed", "the host is so many times as fast as recorded"};
+  return {"host speed", "speed of the host, relative to the recording"};
 }
 
 }  // namespace
