@@ -130,7 +130,7 @@ void emulate_now(const ViewOptions& o, gui::App& app) {
     throw std::runtime_error("--emulate: " + app.what_if->problem);
   }
   std::printf("emulated step: %lld ns; %s\n",
-              static_cast<long long>(app.what_if->step.value_or(0)),
+              static_cast<long long>(step_lengths(app).first),
               what_if_command(app).c_str());
 }
 

@@ -120,6 +120,7 @@ void App::go(const Position& position) {
   OpenTrace& own = trace();
   own.position = position;
   refresh(own);
+  follow_step(*this);
   if (!settings.compare) return;
   for (OpenTrace& other : traces_) {
     if (&other == &own) continue;

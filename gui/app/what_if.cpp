@@ -24,23 +24,28 @@ bool has_representatives(const tracer::Trace& trace) {
   return facts != trace.lockstep.end() && facts->contains("representatives");
 }
 
-/// Returns the recorded trace of the sliders, whichever trace is shown.
-const OpenTrace& recorded_of(const App& app, const OpenTrace& shown) {
-  const WhatIfPanel& panel = *app.what_if;
-  return panel.emulated ? *panel.other : shown;
-}
-
 /// Returns whether a trace may be of the recording's program, with another batch.
 bool may_have_another_batch(const Model& recorded, const Model& other) {
   return other.devices.size() == 1 &&
          other.meta_text(top::arch) == recorded.meta_text(top::arch);
 }
 
-/// Returns the index of the recorded step that answers are compared with.
-size_t compared_step(const OpenTrace& recorded, int64_t length) {
+/// Returns the index of the recorded step that an emulated one is compared with: the
+/// same one if all were re-timed, else the one that was repeated.
+size_t compared_step(const WhatIfPanel& panel, const OpenTrace& recorded, size_t step) {
   const auto& steps = recorded.model->steps;
-  const auto same = std::ranges::find(steps, length, &Step::length);
+  const bool all = panel.answered && panel.answered->mode.empty();
+  if (all && step < steps.size()) return step;
+  const auto same = std::ranges::find(steps, panel.recorded_step, &Step::length);
   return same == steps.end() ? 0 : static_cast<size_t>(same - steps.begin());
+}
+
+void place_ghost(WhatIfPanel& panel, const OpenTrace& recorded,
+                 const OpenTrace& emulated) {
+  panel.ghost_step = emulated.state.step;
+  panel.ghost =
+      ghost_of(*recorded.model, compared_step(panel, recorded, panel.ghost_step),
+               *emulated.model);
 }
 
 /// Keeps the part of the time that the timeline shows, counted from the step's begin.
@@ -187,6 +192,11 @@ void ask(App& app, const tracer::WhatIf& question) {
   if (!shows_emulated(app)) app.what_if->wanted = true;
 }
 
+const OpenTrace& recorded_of(const App& app) {
+  const WhatIfPanel& panel = *app.what_if;
+  return panel.emulated ? *panel.other : app.traces()[panel.at];
+}
+
 bool shows_emulated(const App& app) {
   const WhatIfPanel* panel = app.what_if.get();
   return panel != nullptr && panel->emulated && panel->at == app.current();
@@ -211,7 +221,7 @@ const WhatIfPanel* awaits_what_if(App& app, bool whole) {
 
 WhatIfSource what_if_source(App& app) {
   const WhatIfPanel& panel = *app.what_if;
-  const OpenTrace& recorded = recorded_of(app, app.traces()[panel.at]);
+  const OpenTrace& recorded = recorded_of(app);
   WhatIfSource source{why_source(*recorded.model), {}, panel.profiles};
   for (size_t i = 0; i < app.traces().size(); ++i) {
     if (i == panel.at) continue;
@@ -241,14 +251,12 @@ void take_what_if(App& app, WhatIfReply reply) {
   if (reply.trace == nullptr) return;
   OpenTrace next = std::move(*reply.trace);
   OpenTrace& shown = app.trace();
-  const OpenTrace& recorded = recorded_of(app, shown);
   panel->gaps = std::move(reply.gaps);
-  panel->ghost = ghost_of(*recorded.model,
-                          compared_step(recorded, panel->recorded_step), *next.model);
+  const Position there = aligned(*shown.model, shown.position, *next.model);
+  next.state = state_at(*next.model, there);
+  place_ghost(*panel, recorded_of(app), next);
   const bool first = !panel->emulated;
   if (panel->emulated) {
-    const Position there = aligned(*shown.model, shown.position, *next.model);
-    next.state = state_at(*next.model, there);
     show_both(next, panel->ghost);
     keep_view(shown, next);
     shown = std::move(next);
@@ -260,11 +268,32 @@ void take_what_if(App& app, WhatIfReply reply) {
   if (first && panel->emulated) show_both(app.trace(), panel->ghost);
 }
 
+void follow_step(App& app) {
+  if (!shows_emulated(app)) return;
+  WhatIfPanel& panel = *app.what_if;
+  OpenTrace& shown = app.trace();
+  if (panel.ghost_step == shown.state.step) return;
+  place_ghost(panel, *panel.other, shown);
+  show_both(shown, panel.ghost);
+}
+
+std::pair<int64_t, int64_t> step_lengths(const App& app) {
+  const WhatIfPanel& panel = *app.what_if;
+  const std::pair<int64_t, int64_t> first{panel.step.value_or(0), panel.recorded_step};
+  if (!panel.other || panel.answered != panel.question) return first;
+  if (!panel.question->mode.empty()) return first;
+  const OpenTrace& shown = app.traces()[panel.at];
+  const auto& recorded = recorded_of(app).model->steps;
+  const auto& emulated = (panel.emulated ? shown : *panel.other).model->steps;
+  const size_t step = shown.state.step;
+  if (step >= emulated.size() || step >= recorded.size()) return first;
+  return {emulated[step].length, recorded[step].length};
+}
+
 std::string what_if_command(const App& app) {
   const WhatIfPanel& panel = *app.what_if;
   if (!panel.question) return "";
-  const OpenTrace& shown = app.traces()[panel.at];
-  const Model& recorded = *recorded_of(app, shown).model;
+  const Model& recorded = *recorded_of(app).model;
   std::string files = shell_word(recorded.name);
   for (size_t i = 0; i < app.traces().size() && panel.question->batch > 0; ++i) {
     const Model& other = *app.traces()[i].model;

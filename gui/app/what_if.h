@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "gui/app/app.h"
@@ -69,6 +70,7 @@ struct WhatIfPanel {
   bool emulated = false;
   bool wanted = true;     ///< the first answer is shown at once
   Ghost ghost;            ///< of the recorded step, in the lanes of the emulated trace
+  size_t ghost_step = 0;  ///< of the emulated trace: where the ghost is
   std::vector<Gap> gaps;  ///< of the emulated trace
   std::vector<tracer::Hardware> profiles;
 };
@@ -84,12 +86,19 @@ void ask(App& app, const tracer::WhatIf& question);
 void toggle_emulated(App& app);
 /// Returns whether the current trace is the emulated one of the sliders.
 bool shows_emulated(const App& app);
+/// Returns the recorded trace of the sliders, whichever trace is shown. They are open.
+const OpenTrace& recorded_of(const App& app);
 
 /// Returns what is to be answered: nothing is left to do if it is nullptr. `whole`: the
 /// trace, else the step alone.
 const WhatIfPanel* awaits_what_if(App& app, bool whole);
 WhatIfSource what_if_source(App& app);
 void take_what_if(App& app, WhatIfReply reply);
+/// Moves the ghost and the timeline to the step in focus, if it is an emulated one.
+void follow_step(App& app);
+/// Returns the emulated and the recorded time of the step in focus, in ns; of a program
+/// that was made from one step, of that one.
+std::pair<int64_t, int64_t> step_lengths(const App& app);
 
 /// Returns the command that gives the same times: `./lockstep emulate TRACE --mode …`.
 std::string what_if_command(const App& app);

@@ -242,6 +242,21 @@ std::string exposed_words(const Model& model, const std::vector<CollectiveRow>& 
   return text;
 }
 
+std::string most_exposed_rank(const tracer::StepSummary& step) {
+  const bool buckets = std::ranges::any_of(
+      step.collectives, [](const auto& time) { return time.bucket != kNone; });
+  const tracer::CollectiveTime* most = nullptr;
+  std::set<int64_t> ranks;
+  for (const tracer::CollectiveTime& time : step.collectives) {
+    ranks.insert(time.rank);
+    if (buckets && time.bucket == kNone) continue;
+    if (most == nullptr || time.exposed > most->exposed) most = &time;
+  }
+  if (ranks.size() < 2 || most->exposed <= 0) return "";
+  return fmt::format("Of all {} ranks, **rank {}** is exposed the longest: **{}** for **{}**.",
+                     ranks.size(), most->rank, most->what, human_time(most->exposed));
+}
+
 uint32_t bucket_event(const Model& model, size_t step, int rank, int64_t bucket,
                       std::string& why) {
   std::set<int64_t> known;

@@ -10,6 +10,7 @@
 
 #include "gui/model/model.h"
 #include "tracer/analysis/communication.h"
+#include "tracer/analysis/summary.h"
 
 namespace lockstep::gui {
 
@@ -41,6 +42,10 @@ std::optional<size_t> most_exposed(const Model& model,
 /// Returns which bucket is exposed and by how much, in two sentences. If there is
 /// nothing to tell, says why, and what to open instead.
 std::string exposed_words(const Model& model, const std::vector<CollectiveRow>& rows);
+
+/// Returns the rank and bucket that are exposed the longest in a step of several ranks,
+/// as a sentence; "" if none is. Without buckets, all collectives count.
+std::string most_exposed_rank(const tracer::StepSummary& step);
 
 /// Returns the event of a bucket's all-reduce in one rank's step. Returns kNoEvent and
 /// sets `why` to a sentence that lists the buckets if the step has no such bucket.

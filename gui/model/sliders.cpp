@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/units.h"
 #include "tracer/emulate/symmetric/symmetric_ddp.h"
 
 namespace lockstep::gui {
@@ -272,6 +273,38 @@ WhatIf first_question(const WhatIfRoom& room) {
   question.mode = "ddp";
   question.devices = 4;
   return question;
+}
+
+std::string step_words(const WhatIf& question, const WhatIfRoom& room, int64_t step,
+                       int64_t recorded) {
+  const std::string took = fmt::format("**{}** a step", human_time(step));
+  const std::string before = "recorded " + human_time(recorded);
+  const std::string change = change_text(recorded, step);
+  if (question.mode.empty() || room.batches.empty()) {
+    return fmt::format("{}; {}: **{}**", took, before, change);
+  }
+  const int64_t batch =
+      question.batch > 0 ? question.batch : room.batch * question.devices;
+  const double rate = static_cast<double>(batch) / seconds(step);
+  const double rate_before = static_cast<double>(room.batch) / seconds(recorded);
+  const std::string images = fmt::format("{} of {} images on {} device{}, {:.0f} images/s",
+                                         took, batch, question.devices,
+                                         question.devices == 1 ? "" : "s", rate);
+  if (batch == room.batch) return fmt::format("{}; {}: **{}**", images, before, change);
+  return fmt::format("{}: **{:.2f}x** as many as recorded ({} of {} on one)", images,
+                     rate / rate_before, human_time(recorded), room.batch);
+}
+
+std::string retimed_words(const WhatIfRoom& room) {
+  if (!room.batches.empty() || room.mode.empty()) return "";
+  if (room.devices > 1) {
+    return fmt::format(
+        "Recorded with mode {} on {} devices, so only its times change here. For other "
+        "modes, devices and buckets, open a recording of one device.",
+        room.mode, room.devices);
+  }
+  return fmt::format("Only the recorded program's times change here: {}.",
+                     room.why_not);
 }
 
 std::string change_text(int64_t before, int64_t after) {

@@ -55,6 +55,14 @@ tracer::WhatIf with_stop(Knob knob, size_t stop, tracer::WhatIf question,
 /// devices if it can be constructed, else the recorded program.
 tracer::WhatIf first_question(const WhatIfRoom& room);
 
+/// Returns what the sliders give beside the recording, in ns, as a sentence. Steps of
+/// different batches are compared by images per second.
+std::string step_words(const tracer::WhatIf& question, const WhatIfRoom& room,
+                       int64_t step, int64_t recorded);
+/// Returns why only the recorded times can be changed, and what to open instead; "" if
+/// other programs can be asked for.
+std::string retimed_words(const WhatIfRoom& room);
+
 /// Returns the change from one time to another: "−38 %", "+12 %", "±0 %"; above twice
 /// as long, "3.1x".
 std::string change_text(int64_t before, int64_t after);

@@ -195,6 +195,15 @@ const std::vector<CollectiveRow>& rows_here(OpenTrace& trace) {
   return trace.collectives;
 }
 
+/// Returns which rank has the most exposed bucket, once that is computed.
+std::string worst_rank_words(const OpenTrace& trace) {
+  if (trace.why == nullptr || trace.model->ranks() < 2) return "";
+  if (!trace.model->has_device_times()) return "";
+  const auto* step = trace.why->step(trace.model->steps[trace.state.step].number);
+  const std::string words = step == nullptr ? "" : most_exposed_rank(*step);
+  return words.empty() ? "" : " " + words;
+}
+
 /// Returns a warning if other programs used the cores, as "Why not 4x?" has it.
 std::string disturbed_words(const OpenTrace& trace) {
   if (trace.why == nullptr || !tracer::is_disturbed(trace.why->summary)) return "";
@@ -219,7 +228,8 @@ void draw_collectives(const Ui& ui, const Rect& area, App& app) {
                           step.number, rank));
   room = {room.x + 16, room.y + 10, room.w - 32, room.h - 18};
   room.take_top(ui.text_rich(room, Type::strong, Type::strong, t.dim, t.text,
-                             exposed_words(model, rows) + disturbed_words(trace)) +
+                             exposed_words(model, rows) + worst_rank_words(trace) +
+                                 disturbed_words(trace)) +
                 10);
   if (rows.empty()) return;
   int64_t longest = 1;

@@ -62,7 +62,7 @@ void draw_small_lines(const Ui& ui, float x, float y, float room, ImU32 ink,
 /// ones.
 void draw_activity(const Ui& ui, const Rect& box, const Activity& now, ImU32 ink) {
   const bool delayed = now.in > 0 && now.timed;
-  const std::string delay = delayed ? "in " + human_time(now.in) : "";
+  const std::string delay = delayed ? "starts in " + human_time(now.in) : "";
   const float room = box.w - 16;
   const float beside = delay.empty() ? 0 : ui.width(Type::small, delay) + 8;
   if (ui.width(Type::body, now.text) <= room - beside) {

@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "gui/app/what_if.h"
+#include "gui/model/sliders.h"
 #include "gui/panels/drawer.h"
 #include "gui/panels/widgets.h"
 #include "tracer/emulate/symmetric/symmetric_ddp.h"
@@ -50,47 +51,54 @@ size_t draw_slider(const Ui& ui, const Rect& row, const SliderFace& face) {
   return stop;
 }
 
+/// Returns the sliders that are shown: without those that a recording of several devices
+/// has no use for, which retimed_words explains.
+std::vector<Knob> shown_knobs(const WhatIfPanel& panel) {
+  std::vector<Knob> knobs;
+  const bool constructs = !panel.room.batches.empty();
+  for (size_t i = 0; i < kKnobs; ++i) {
+    const auto knob = static_cast<Knob>(i);
+    if (constructs || face_of(knob, *panel.question, panel.room).off.empty()) {
+      knobs.push_back(knob);
+    }
+  }
+  return knobs;
+}
+
 /// Draws all sliders in columns, as many as fit, and asks what they are moved to.
 void draw_sliders_in(const Ui& ui, const Rect& room, App& app) {
   const WhatIfPanel& panel = *app.what_if;
+  const std::vector<Knob> knobs = shown_knobs(panel);
   const size_t columns = room.w > 560 ? 2 : 1;
-  const size_t rows = (kKnobs + columns - 1) / columns;
+  const size_t rows = (knobs.size() + columns - 1) / columns;
   const float wide =
       (room.w - 18 * static_cast<float>(columns - 1)) / static_cast<float>(columns);
   const Scroll scroll(ui, "sliders", room, kSliderRow * static_cast<float>(rows), 0, 0,
                       kSliderRow);
   std::optional<tracer::WhatIf> next;
-  for (size_t i = 0; i < kKnobs; ++i) {
+  for (size_t i = 0; i < knobs.size(); ++i) {
     const Rect row{room.x + static_cast<float>(i / rows) * (wide + 18),
                    scroll.top() + kSliderRow * static_cast<float>(i % rows), wide,
                    kSliderRow};
     if (row.y < room.y - 0.5f || row.bottom() > scroll.bottom() + 0.5f) continue;
-    const auto knob = static_cast<Knob>(i);
-    const SliderFace face = face_of(knob, *panel.question, panel.room);
-    ImGui::PushID(static_cast<int>(i));
+    const SliderFace face = face_of(knobs[i], *panel.question, panel.room);
+    ImGui::PushID(static_cast<int>(knobs[i]));
     const size_t stop = draw_slider(ui, row, face);
     ImGui::PopID();
-    if (stop != face.stop) next = with_stop(knob, stop, *panel.question, panel.room);
+    if (stop != face.stop) next = with_stop(knobs[i], stop, *panel.question, panel.room);
   }
   if (next) ask(app, *next);
 }
 
 /// Returns the step that the sliders give, beside the recorded one, as a sentence.
-std::string step_sentence(const WhatIfPanel& panel) {
+std::string step_sentence(const App& app) {
+  const WhatIfPanel& panel = *app.what_if;
   if (!panel.step) return "Computing …";
+  const auto [emulated, recorded] = step_lengths(app);
   const bool fresh =
       panel.step_of == panel.question || panel.answered == panel.question;
-  std::string text = fmt::format(
-      "**{}** a step; recorded {}: **{}**", human_time(*panel.step),
-      human_time(panel.recorded_step), change_text(panel.recorded_step, *panel.step));
-  const tracer::WhatIf& question = *panel.question;
-  if (!question.mode.empty() && !panel.room.batches.empty()) {
-    const int64_t batch =
-        question.batch > 0 ? question.batch : panel.room.batch * question.devices;
-    const double images = static_cast<double>(batch) / seconds(*panel.step);
-    text += fmt::format(" · batch {}, {:.0f} images/s on {} device{}", batch, images,
-                        question.devices, question.devices == 1 ? "" : "s");
-  }
+  const std::string text =
+      step_words(*panel.question, panel.room, emulated, recorded);
   return fresh ? text : text + " …";
 }
 
@@ -105,7 +113,41 @@ std::string remark(const WhatIfPanel& panel) {
         "alone",
         question.devices, question.devices / 2, question.devices - 1);
   }
-  return "";
+  return retimed_words(panel.room);
+}
+
+/// Returns the share of a recorded step in which its devices wait for a core, or 0.
+double waits_for_cores(const tracer::Summary& recorded, int64_t length) {
+  for (const tracer::StepSummary& step : recorded.train.steps) {
+    if (step.length != length || !step.split.known) continue;
+    const tracer::SpentTimes& spent = step.split.spent;
+    return static_cast<double>(spent[tracer::Spent::core]) /
+           static_cast<double>(std::max<int64_t>(1, spent.sum()));
+  }
+  return 0;
+}
+
+/// Returns what the change has in it besides the sliders: recorded devices share this
+/// machine's cores, emulated ones do not.
+std::string core_words(const App& app) {
+  constexpr double kWorthSaying = 0.02;
+  const OpenTrace& recorded = recorded_of(app);
+  if (recorded.why == nullptr || !recorded.why->problem.empty()) return "";
+  const tracer::Summary& summary = recorded.why->summary;
+  std::string text;
+  const double waits = waits_for_cores(summary, step_lengths(app).second);
+  if (waits >= kWorthSaying) {
+    text = fmt::format("wait for a core in **{}** of the step", percent(waits));
+  }
+  if (tracer::is_disturbed(summary)) {
+    text += fmt::format("{}take **{:.1f}x** their CPU time",
+                        text.empty() ? "" : ", and kernels ",
+                        tracer::wall_over_cpu(summary.train));
+  }
+  if (text.empty()) return "";
+  return fmt::format(
+      "In the recording, {} {}; emulated devices have cores of their own.",
+      waits >= kWorthSaying ? "devices" : "kernels", text);
 }
 
 /// Returns the longest gap of the emulated devices, and what binds it.
@@ -114,7 +156,7 @@ std::string longest_wait(const App& app) {
   if (!panel.problem.empty() || !shows_emulated(app)) return "";
   const Model& model = *app.traces()[panel.at].model;
   const Gap* gap = longest_gap(model, panel.gaps);
-  return gap == nullptr ? "" : "Longest gap: " + gap_words(model, *gap);
+  return gap == nullptr ? "" : "Longest gap: " + gap_words(model, *gap) + ".";
 }
 
 /// Draws the command that gives the same times. Returns what is left of the room.
@@ -150,19 +192,22 @@ void draw_sliders(const Ui& ui, const Rect& area, App& app) {
                  panel.problem.empty() ? "Reading the trace …" : panel.problem);
     return;
   }
-  const auto say = [&](const std::string& words, ImU32 ink) {
-    const float high = ui.text_rich(room, Type::body, Type::strong, ink, t.text, words);
-    room.take_top(high + 4);
-  };
-  if (panel.problem.empty()) say(step_sentence(panel), t.dim);
-  if (const std::string more = remark(panel); !more.empty()) {
-    say(more, panel.problem.empty() ? t.dim : t.warning);
-  }
-  if (const std::string gap = longest_wait(app); !gap.empty() && room.h > 150) {
-    say(gap, t.dim);
+  if (panel.problem.empty()) {
+    room.take_top(4 + ui.text_rich(room, Type::body, Type::strong, t.dim, t.text,
+                                   step_sentence(app)));
   }
   draw_command(ui, room.take_bottom(24), app);
   room.take_bottom(6);
+  std::string notes = remark(panel);
+  const ImU32 ink = panel.problem.empty() ? t.dim : t.warning;
+  for (const std::string& more : {core_words(app), longest_wait(app)}) {
+    if (!more.empty()) notes += (notes.empty() ? "" : " ") + more;
+  }
+  if (!notes.empty()) {
+    const float high =
+        ui.text_rich(room, Type::small, Type::strong, ink, t.text, notes);
+    room.take_top(high + 6);
+  }
   draw_sliders_in(ui, room, app);
 }
 

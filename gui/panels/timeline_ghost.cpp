@@ -11,13 +11,16 @@ namespace {
 
 constexpr float kStrip = 3;  ///< points: height of the ghost in a row
 
-/// Draws where the recorded step ended, if that is in view.
+ImU32 ghost_ink(const Theme& theme) { return with_alpha(theme.text, 0.55f); }
+
+/// Draws where the recorded step ends; its words also name the strips.
 void draw_recorded_end(const TimelineFrame& frame, double end, int64_t length) {
   const Scale scale = frame.scale();
   const float x = scale.at(end);
   const Theme& theme = frame.ui.theme;
   const std::string words = "recorded: " + human_time(length);
-  const float wide = frame.ui.width(Type::small, words);
+  constexpr float kSwatch = 16;  // of the strips below the rows
+  const float wide = kSwatch + frame.ui.width(Type::small, words);
   const bool beyond = x > frame.plot.right();
   if (x < frame.plot.x) return;
   for (float y = frame.plot.y; y < frame.plot.bottom() && !beyond; y += 7) {
@@ -26,7 +29,9 @@ void draw_recorded_end(const TimelineFrame& frame, double end, int64_t length) {
   const float at = std::min(x + 5, frame.plot.right() - wide - 8);
   const float y = frame.plot.bottom() - 17;
   frame.ui.fill({at - 4, y - 1, wide + 8, 17}, theme.raised, 4);
-  frame.ui.text(at, y, Type::small, theme.text, beyond ? words + " →" : words);
+  frame.ui.fill({at, y + 7, kSwatch - 4, kStrip}, ghost_ink(theme));
+  frame.ui.text(at + kSwatch, y, Type::small, theme.text,
+                beyond ? words + " →" : words);
 }
 
 }  // namespace
@@ -47,7 +52,7 @@ void draw_ghost(const TimelineFrame& frame) {
   const Step& step = frame.model.steps[frame.trace.state.step];
   const auto begin = static_cast<double>(step.begin);
   const Scale scale = frame.scale();
-  const ImU32 ink = with_alpha(frame.ui.theme.text, 0.55f);
+  const ImU32 ink = ghost_ink(frame.ui.theme);
   frame.ui.list->PushClipRect(frame.plot.min(), frame.plot.max(), true);
   const LaneLayout& layout = frame.cache.layout;
   const auto [first, last] =

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "base/units.h"
+#include "gui/model/details.h"
 #include "gui/panels/panels.h"
 #include "gui/panels/timeline_parts.h"
 
@@ -147,7 +148,7 @@ class LanePainter {
       const float right = scale_.at(static_cast<double>(span.end));
       const float x0 = std::max(snapped(left), f_.plot.x - 8);
       float x1 = std::min(snapped(right), f_.plot.right() + 8);
-      if (single && right - left >= kWaited) paint_wait(row, span, x0);
+      paint_wait(row, span, x0);
       if (x1 - x0 >= 4) x1 -= 1;  // a gap between neighbours
       x1 = std::max(x1, x0 + 1);
       const Rect box{x0, row.y, x1 - x0, row.strip->row_height};
@@ -162,26 +163,64 @@ class LanePainter {
           box.w >= kRounded && box.h >= 9 && (single || span.density() > 0.9f);
       ui_.fill(box, colour, !round ? 0 : box.w < 14 ? 2.0f : std::min(3.0f, box.h / 5));
       f_.count(1);
+      if (single && row.strip->role == Role::host) paint_host_waits(row, span, box);
       if (box.w >= 22 && box.h >= 13) label(row, span, box, colour, found);
     }
   }
 
-  /// Draws the time during which a task waited for a core as stripes that end at its
-  /// start and do not reach into the previous task.
+  /// Draws the time from a task's enqueueing to its start as stripes, which do not
+  /// reach into the previous task: strong where it could start and waits for a core or
+  /// for other ranks, faint where it waits for another task.
   void paint_wait(const DrawnRow& row, const Span& span, float x1) {
-    const uint32_t event = event_of(row, span);
-    if (!f_.model.events[event].is_task()) return;
+    const uint32_t index = event_of(row, span);
+    const Event& event = f_.model.events[index];
+    if (!event.is_task() || !is_ours(f_.model)) return;
     float x0 = f_.plot.x;
     if (&span != &spans_[row.first]) {
       x0 = std::max(x0, snapped(scale_.at(static_cast<double>((&span - 1)->end))));
     }
     if (x1 - x0 < kWaited) return;  // before the event's text is read
-    const int64_t queued = f_.queued_before(event);
-    if (queued == 0) return;
-    x0 = std::max(x0, snapped(scale_.at(static_cast<double>(span.begin - queued))));
+    const int64_t ready = span.begin - f_.queued_before(index);
+    const float since = snapped(scale_.at(static_cast<double>(ready)));
+    paint_stripes(row, std::max(x0, since), x1, theme_.waiting);
+    if (event.parent == kNoEvent) return;
+    const int64_t enqueued = f_.model.events[event.parent].ts;
+    x0 = std::max(x0, snapped(scale_.at(static_cast<double>(enqueued))));
+    paint_stripes(row, x0, std::min(x1, since),
+                  mixed(theme_.panel, theme_.waiting, 0.45f));
+  }
+
+  void paint_stripes(const DrawnRow& row, float x0, float x1, ImU32 colour) {
     if (x1 - x0 < kWaited) return;
-    ui_.hatch({x0, row.y, x1 - x0 - 1, row.strip->row_height}, theme_.waiting);
+    ui_.hatch({x0, row.y, x1 - x0 - 1, row.strip->row_height}, colour);
     f_.count(1);
+  }
+
+  /// Draws where a host thread waits inside of a call that is not itself a wait.
+  void paint_host_waits(const DrawnRow& row, const Span& span, const Rect& box) {
+    if (box.w < 2 * kWaited) return;
+    const auto& events = f_.model.events;
+    if (events[event_of(row, span)].what() == Kind::sync) return;
+    const std::vector<uint32_t>& waits = f_.host_waits(row.strip->lane);
+    float painted = box.x;  // waits that are too short to be seen are passed over
+    for (;;) {
+      const double from = std::max(scale_.ns(painted), static_cast<double>(span.begin));
+      const auto wait = std::partition_point(
+          waits.begin(), waits.end(), [&](uint32_t e) {
+            return static_cast<double>(events[e].end()) <= from + kWaited * scale_.per_point();
+          });
+      if (wait == waits.end() || events[*wait].ts >= span.end) return;
+      const float x0 =
+          std::max(box.x, scale_.at(static_cast<double>(events[*wait].ts)));
+      const float x1 =
+          std::min(box.right(), scale_.at(static_cast<double>(events[*wait].end())));
+      if (x0 >= box.right()) return;
+      if (x1 - x0 >= kWaited) {
+        ui_.hatch({x0, box.y, x1 - x0, box.h}, with_alpha(theme_.panel, 0.5f));
+        f_.count(1);
+      }
+      painted = std::max(painted + 1, x1);
+    }
   }
 
   void label(const DrawnRow& row, const Span& span, const Rect& box, ImU32 ground,

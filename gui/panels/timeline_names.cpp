@@ -70,4 +70,18 @@ int64_t TimelineFrame::queued_before(uint32_t event) {
   return entry->second;
 }
 
+const std::vector<uint32_t>& TimelineFrame::host_waits(uint32_t lane) {
+  const auto [entry, fresh] = cache.host_waits.try_emplace(lane);
+  if (fresh) {
+    int64_t until = 0;  // a wait inside of another one is not listed
+    for (const uint32_t index : model.lanes[lane].events) {
+      const Event& event = model.events[index];
+      if (event.what() != Kind::sync || event.end() <= until) continue;
+      until = event.end();
+      entry->second.push_back(index);
+    }
+  }
+  return entry->second;
+}
+
 }  // namespace lockstep::gui

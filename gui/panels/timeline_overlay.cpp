@@ -6,7 +6,9 @@
 
 #include "base/units.h"
 #include "gui/model/details.h"
+#include "gui/model/waiting.h"
 #include "gui/panels/panels.h"
+#include "gui/panels/stage_parts.h"
 #include "gui/panels/timeline_parts.h"
 #include "gui/panels/timeline_tracks.h"
 #include "gui/panels/widgets.h"
@@ -152,6 +154,17 @@ void draw_tip(const TimelineFrame& frame, const std::vector<std::string>& lines)
   frame.count(4 + lines.size());
 }
 
+/// Returns what a stream waits for at a point where it runs nothing; "" if it is idle.
+std::string wait_below(const TimelineFrame& frame, ImVec2 point) {
+  uint32_t depth = 0;
+  const Strip* strip = strip_at(frame, point, depth);
+  if (strip == nullptr || strip->role != Strip::Role::stream) return "";
+  const auto at = static_cast<int64_t>(frame.scale().ns(point.x));
+  const Waiting waiting = waiting_on(frame.model, frame.model.lanes[strip->lane], at);
+  if (waiting.cause == Waiting::For::nothing) return "";
+  return waiting_words(frame.model, waiting);
+}
+
 }  // namespace
 
 void draw_hover(const TimelineFrame& frame) {
@@ -163,7 +176,9 @@ void draw_hover(const TimelineFrame& frame) {
   const uint32_t index = event_below(frame, frame.mouse);
   if (index != kNoEvent) return draw_tip(frame, event_lines(frame, index));
   const std::string gap = gap_below(frame, frame.mouse);
-  if (!gap.empty()) draw_tip(frame, {gap, "what the sliders' program waits for"});
+  if (!gap.empty()) return draw_tip(frame, {gap, "what the sliders' program waits for"});
+  const std::string wait = wait_below(frame, frame.mouse);
+  if (!wait.empty()) draw_tip(frame, {wait, "the stripes show the wait"});
 }
 
 void draw_overview(const TimelineFrame& frame) {

@@ -121,6 +121,8 @@ struct TimelineCache {
   std::vector<Flow> flows;
   std::unordered_map<uint32_t, ShortName> names;
   std::unordered_map<uint32_t, int64_t> queued;  ///< by event: see queued_before
+  /// By host lane: the waits of its thread, in order of time.
+  std::unordered_map<uint32_t, std::vector<uint32_t>> host_waits;
   std::pair<int64_t, int64_t> stats_range{0, 0};
   std::vector<std::string> stats;
   std::shared_ptr<TrackSeries> tracks;  ///< nullptr until tracks are shown
@@ -145,6 +147,7 @@ struct TimelineFrame {
   void count(size_t primitives) const { view.primitives += primitives; }
   const ShortName& name_of(const Event& event);
   int64_t queued_before(uint32_t event);  ///< ns
+  const std::vector<uint32_t>& host_waits(uint32_t lane);
 };
 
 // ---- Time: the origin of the axis, and number formats

@@ -14,6 +14,9 @@ struct Section {
   float x0, x1, y;
 };
 
+/// Along the lower edge of the bars, whose names stay readable.
+float thread_y(const Place& place) { return place.y + place.height - 3; }
+
 void draw_section(const TimelineFrame& frame, const Section& section, ImU32 colour,
                   float width) {
   const float x0 = std::max(section.x0, frame.plot.x - 4);
@@ -40,7 +43,7 @@ std::vector<Section> sections(const TimelineFrame& frame,
     const Place place = place_of(frame, segment->event);
     if (place.shown) {
       visible.push_back({scale.at(static_cast<double>(segment->begin)),
-                         scale.at(static_cast<double>(segment->end)), place.middle()});
+                         scale.at(static_cast<double>(segment->end)), thread_y(place)});
     }
     from = std::max(from, static_cast<double>(segment->end)) + shortest;
     ++segment;
@@ -74,7 +77,7 @@ void draw_path(const TimelineFrame& frame) {
   if (place.shown) {
     draw_section(frame,
                  {scale.at(static_cast<double>(own.begin)),
-                  scale.at(static_cast<double>(own.end)), place.middle()},
+                  scale.at(static_cast<double>(own.end)), thread_y(place)},
                  t.accent, 4);
   }
   frame.ui.list->PopClipRect();

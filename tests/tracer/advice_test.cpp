@@ -56,6 +56,22 @@ TEST(Advice, ComputingAloneNeedsFasterDevices) {
   EXPECT_TRUE(says(said, "faster devices")) << said;
 }
 
+TEST(Advice, ADisturbedMeasurementGivesARemedyWithoutABound) {
+  const StepSummary step = step_of({{"backward", 600}, {"reduce", 250}, {"host", 150}});
+  Summary disturbed = two_devices("dp");
+  disturbed.clock = values::measured;
+  disturbed.train.steps.push_back(step);
+  disturbed.train.steps.back().kernel_wall = 200;
+  disturbed.train.steps.back().kernel_cpu = 100;
+  const std::string said = help_sentence(step, disturbed);
+  EXPECT_TRUE(says(said, "reduce is 25 % of this step's longest path")) << said;
+  EXPECT_TRUE(says(said, "--mode ddp")) << said;
+  EXPECT_TRUE(says(said, "is unknown, because other programs")) << said;
+  EXPECT_FALSE(says(said, "at most")) << said;
+  disturbed.train.steps.back().kernel_cpu = 200;
+  EXPECT_TRUE(says(help_sentence(step, disturbed), "at most 1.33x"));
+}
+
 TEST(Advice, WithoutAPathNothingIsSaid) {
   const StepSummary step = step_of({{"backward", 500}, {"host", 500}});
   EXPECT_NE(help_sentence(step, two_devices("dp")), "");

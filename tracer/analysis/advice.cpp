@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/units.h"
+
 namespace lockstep::tracer {
 
 namespace {
@@ -33,7 +35,8 @@ std::string_view words_of(Remedy remedy) {
   switch (remedy) {
     case Remedy::device0:
       return " DistributedDataParallel sends no weights, and sums gradients while "
-             "backward runs (`--mode ddp`).";
+             "backward runs (`train --mode ddp`; `emulate --mode ddp` shows it from a "
+             "recording of one device).";
     case Remedy::links:
       return " Faster links shorten it (`emulate --link-gb-per-s`).";
     case Remedy::core:
@@ -67,12 +70,22 @@ std::string joined(const std::vector<std::string_view>& whats) {
   return text;
 }
 
+/// Other programs used the cores: names what the path consists of, and no bound.
+std::string disturbed_help(const Share& most, Remedy remedy, double part) {
+  if (part < kWorthHelping) return {};
+  return fmt::format(
+      "What would help: {} {} {} of this step's longest path.{} How much faster the "
+      "step would be is unknown, because other programs used the cores.",
+      joined(most.whats), most.whats.size() > 1 ? "are" : "is", percent(part),
+      words_of(remedy));
+}
+
 }  // namespace
 
 std::string help_sentence(const StepSummary& step, const Summary& summary) {
   const bool unknown = summary.devices < 2 || summary.null_devices ||
-                       summary.imported || step.own_pace || is_disturbed(summary) ||
-                       step.path <= 0 || step.length <= 0;
+                       summary.imported || step.own_pace || step.path <= 0 ||
+                       step.length <= 0;
   if (unknown) return {};
   std::array<Share, 7> shares;
   for (const PathShare& share : step.path_shares) {  // largest first
@@ -82,16 +95,17 @@ std::string help_sentence(const StepSummary& step, const Summary& summary) {
     own.whats.push_back(share.what);
   }
   const auto most = std::ranges::max_element(shares, {}, &Share::nanoseconds);
+  const auto remedy = static_cast<Remedy>(most - shares.begin());
   const auto length = static_cast<double>(step.length);
   const double part = static_cast<double>(most->nanoseconds) / length;
+  if (is_disturbed(summary)) return disturbed_help(*most, remedy, part);
   if (part < kWorthHelping || part >= 1) {
     return "What would help: faster devices. The longest path consists of computing, "
            "and of no wait or transfer worth mentioning.";
   }
   return fmt::format(
       "What would help: without {}, this step would be at most {:.2f}x as fast.{}",
-      joined(most->whats), 1 / (1 - part),
-      words_of(static_cast<Remedy>(most - shares.begin())));
+      joined(most->whats), 1 / (1 - part), words_of(remedy));
 }
 
 }  // namespace lockstep::tracer

@@ -30,15 +30,6 @@ constexpr double kPays = 0.75;
 /// Above this ratio, the CPU time of all kernels explains a missing speedup.
 constexpr double kLongerKernels = 1.15;
 
-double wall_over_cpu(const StepGroup& group) {
-  double wall = 0, cpu = 0;
-  for (const StepSummary& step : group.steps) {
-    wall += static_cast<double>(step.kernel_wall);
-    cpu += static_cast<double>(step.kernel_cpu);
-  }
-  return cpu > 0 ? wall / cpu : 1;
-}
-
 /// Returns true if the trace cannot tell the reduction from waiting for ranks.
 bool any_unseen(const StepGroup& group) {
   return std::any_of(
@@ -204,6 +195,15 @@ bool is_computing(std::string_view what) {
 
 bool is_shared_computing(std::string_view what) {
   return is_computing(what) && what != phases::optimizer;
+}
+
+double wall_over_cpu(const StepGroup& group) {
+  double wall = 0, cpu = 0;
+  for (const StepSummary& step : group.steps) {
+    wall += static_cast<double>(step.kernel_wall);
+    cpu += static_cast<double>(step.kernel_cpu);
+  }
+  return cpu > 0 ? wall / cpu : 1;
 }
 
 bool is_disturbed(const Summary& summary) {

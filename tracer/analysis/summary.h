@@ -154,6 +154,9 @@ bool does_the_same_work(const Summary& summary, const Summary& single);
 std::string first_step_sentence(const StepGroup& group);
 inline constexpr double kColdStep = 1.5;
 
+/// Returns the time of all kernels divided by their CPU time; 1 if that is unknown.
+double wall_over_cpu(const StepGroup& group);
+
 /// Returns whether kernels took so much longer than their CPU time that other programs
 /// must have used the cores. Never on the emulated clock.
 bool is_disturbed(const Summary& summary);

@@ -131,7 +131,7 @@ std::string verdict_sentence(const std::vector<const Summary*>& runs) {
   if (std::any_of(runs.begin(), runs.end(),
                   [](auto* run) { return is_disturbed(*run); })) {
     return "No verdict: other programs used the cores while these traces were "
-           "recorded.";
+           "recorded, so the times below hold for these steps only.";
   }
   std::vector<const Summary*> order = runs;
   std::stable_sort(order.begin(), order.end(), [](const auto* a, const auto* b) {

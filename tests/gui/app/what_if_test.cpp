@@ -85,6 +85,29 @@ TEST(WhatIf, ARecordedProgramKeepsItsDevices) {
   EXPECT_EQ(what_if_command(viewer.app), "./lockstep emulate dp.json.gz");
 }
 
+// Each step of a re-timed program is compared with the same step of the recording.
+TEST(WhatIf, TheGhostFollowsTheStep) {
+  Driver viewer("memory_dp.json.gz");
+  open_what_if(viewer.app, tracer::parse_what_if("--compute-scale 2"));
+  answer_all(viewer.app);
+  ASSERT_TRUE(shows_emulated(viewer.app));
+  const Model& recorded = *recorded_of(viewer.app).model;
+  ASSERT_GT(recorded.steps.size(), 1u);
+  for (size_t step = 0; step < recorded.steps.size(); ++step) {
+    viewer.app.go(at_event(viewer.model(), viewer.model().steps[step].event));
+    viewer.frame();
+    ASSERT_EQ(viewer.app.trace().state.step, step);
+    const auto [emulated, before] = step_lengths(viewer.app);
+    EXPECT_EQ(emulated, viewer.model().steps[step].length);
+    EXPECT_EQ(before, recorded.steps[step].length);
+    EXPECT_EQ(viewer.app.what_if->ghost.length,
+              recorded.steps[step].end - recorded.steps[step].begin);
+    const TimelineView& view = viewer.app.trace().timeline;
+    EXPECT_LE(view.from, static_cast<double>(viewer.model().steps[step].begin));
+    EXPECT_GE(view.to, static_cast<double>(viewer.model().steps[step].end));
+  }
+}
+
 TEST(WhatIf, ManyRanksAreRepresented) {
   Driver viewer("single.json.gz");
   open_what_if(viewer.app, tracer::parse_what_if("--mode ddp --devices 1024"));

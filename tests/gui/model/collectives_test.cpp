@@ -2,6 +2,8 @@
 // form of a hand-written trace, what is said of them, and `--at '2:bucket 0'`.
 #include "gui/model/collectives.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <tuple>
 
@@ -109,6 +111,28 @@ TEST(Collectives, WaitingForARankIsNotCommunication) {
   EXPECT_NE(text.find("**3.50 µs** of that is waiting for other ranks"),
             std::string::npos)
       << text;
+}
+
+TEST(Collectives, TheMostExposedRankIsNamed) {
+  tracer::StepSummary step;
+  const auto add = [&](int64_t rank, int64_t bucket, int64_t exposed) {
+    tracer::CollectiveTime time;
+    time.rank = rank;
+    time.bucket = bucket;
+    time.what = bucket < 0 ? "buffers" : fmt::format("bucket {}", bucket);
+    time.exposed = exposed;
+    step.collectives.push_back(time);
+  };
+  add(0, 0, 1'000'000);
+  EXPECT_EQ(most_exposed_rank(step), "");  // one rank
+  add(1, 1, 3'000'000);
+  add(1, tracer::kNone, 9'000'000);  // the buffers: no bucket
+  add(2, 1, 2'000'000);
+  EXPECT_EQ(most_exposed_rank(step),
+            "Of all 3 ranks, **rank 1** is exposed the longest: **bucket 1** for "
+            "**3.00 ms**.");
+  for (tracer::CollectiveTime& time : step.collectives) time.exposed = 0;
+  EXPECT_EQ(most_exposed_rank(step), "");
 }
 
 TEST(Collectives, NothingIsExposedBehindKernels) {
