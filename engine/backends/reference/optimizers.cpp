@@ -22,10 +22,8 @@ void sgd(const KernelArgs& args) {
     const int64_t n = args.in[t].numel();
     for (int64_t i = 0; i < n; ++i) {
       T d = g[i] + decay * p[i];
-      if (momentum != 0) {
-        if (!first) d += momentum * buffer[i];
-        buffer[i] = d;
-      }
+      if (momentum != 0 && !first) d += momentum * buffer[i];
+      buffer[i] = d;
       p[i] -= lr * d;
     }
   }

@@ -25,10 +25,8 @@ struct Sgd {
   LOCKSTEP_BOTH void operator()(Index t, Index i) const {
     const Entry& e = entry[t];
     float d = e.gradient[i] + decay * e.parameter[i];
-    if (momentum != 0) {
-      if (!first) d += momentum * e.buffer[i];
-      e.buffer[i] = d;
-    }
+    if (momentum != 0 && !first) d += momentum * e.buffer[i];
+    e.buffer[i] = d;
     e.parameter[i] -= lr * d;
   }
 };
