@@ -175,6 +175,9 @@ void Recording::after(const train::StepResult& result) {
   const bool start_of_trace = next == first_;
   if (!tracer::recording()) return;
   if (end_of_trace || start_of_trace || (time_all_ && next % kDrainEvery == 0)) drain();
+  // Between two traced steps ranks may communicate, for a checkpoint or at the end of
+  // the run; only rank 0 times all steps, but all record that.
+  if (next > first_ && next < last_) tracer::start_recording();
   if (!end_of_trace) return;
   if (place_.clock) place_.clock->compare();
   try {
