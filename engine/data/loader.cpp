@@ -68,16 +68,17 @@ int64_t DataLoader::size() const {
   return batch_count(options_.sampler->size(), options_.batch_size, options_.drop_last);
 }
 
-void DataLoader::start_epoch(int64_t epoch) {
+void DataLoader::start_epoch(int64_t epoch, int64_t first) {
   prefetcher_.reset();
-  maker_ = std::make_shared<BatchMaker>(dataset_, options_, epoch);
-  taken_ = 0;
+  maker_ = std::make_shared<BatchMaker>(dataset_, options_, epoch, first);
+  taken_ = first_ = first;
   if (options_.workers == 0) return;
   prefetcher_ = std::make_unique<Prefetcher>(
       [maker = maker_](int64_t batch, int worker) {
         return maker->make(batch, worker);
       },
-      maker_->batches(), options_.workers, maker_->depth(), options_.timeout);
+      maker_->batches() - first, options_.workers, maker_->depth(), options_.timeout,
+      first);
 }
 
 std::optional<Batch> DataLoader::next() {
@@ -107,7 +108,7 @@ Batch DataLoader::wait_for(int64_t number) {
   try {
     return std::move(*prefetcher_->next());
   } catch (const LoaderTimeout& timeout) {
-    const int worker = static_cast<int>(number % options_.workers);
+    const int worker = static_cast<int>((number - first_) % options_.workers);
     const std::string sample = maker_->at_work_on(worker);
     // A thread that hangs in a system call cannot be stopped and is not joined: the
     // workers and everything they use are leaked.
@@ -120,13 +121,13 @@ Batch DataLoader::wait_for(int64_t number) {
 }
 
 BatchMaker::BatchMaker(std::shared_ptr<const Dataset> dataset, LoaderOptions options,
-                       int64_t epoch)
+                       int64_t epoch, int64_t first)
     : dataset_(std::move(dataset)),
       options_(std::move(options)),
       epoch_(epoch),
       batches_(cut_batches(options_.sampler->indices(epoch), options_.batch_size,
                            options_.drop_last)),
-      log_(depth()),
+      log_(depth(), first),
       current_(options_.workers) {
   for (auto& sample : current_) sample = -1;
 }

@@ -48,8 +48,9 @@ inline constexpr int kCallingThread = -1;
 /// after the loader is destroyed.
 class BatchMaker {
  public:
+  /// `first`: the number of the batch that is taken first.
   BatchMaker(std::shared_ptr<const Dataset> dataset, LoaderOptions options,
-             int64_t epoch);
+             int64_t epoch, int64_t first);
 
   int64_t batches() const { return static_cast<int64_t>(batches_.size()); }
   Batch make(int64_t batch, int worker) const;
@@ -84,9 +85,10 @@ class DataLoader {
   /// Returns the number of batches per epoch: Python's len(loader).
   int64_t size() const;
 
-  /// Starts an epoch from its first batch, discarding any unfinished epoch; the workers
-  /// start prefetching.
-  void start_epoch(int64_t epoch);
+  /// Starts an epoch, discarding any unfinished one; the workers start prefetching.
+  /// Batches before `first` are left out; the others are what they are without it.
+  /// REQUIRES: 0 ≤ first ≤ size().
+  void start_epoch(int64_t epoch, int64_t first = 0);
 
   /// Returns the next batch; nullopt at the end of the epoch. Rethrows the data set's
   /// exception for this batch, in order; with workers, as a std::runtime_error "Caught
@@ -106,7 +108,8 @@ class DataLoader {
   LoaderOptions options_;
 
   std::shared_ptr<BatchMaker> maker_;       // null before the first epoch
-  int64_t taken_ = 0;                       // batches taken in this epoch
+  int64_t first_ = 0;                       // number of the epoch's first batch taken
+  int64_t taken_ = 0;                       // number of the batch to be taken next
   std::unique_ptr<Prefetcher> prefetcher_;  // null without workers
 };
 

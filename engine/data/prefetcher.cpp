@@ -8,11 +8,12 @@
 namespace lockstep::data {
 
 Prefetcher::Prefetcher(Make make, int64_t batches, int workers, int64_t depth,
-                       double timeout)
+                       double timeout, int64_t first)
     : make_(std::move(make)),
       batches_(batches),
       workers_(workers),
       timeout_(timeout),
+      first_(first),
       queue_(batch_queue()(std::clamp<int64_t>(batches, 1, depth))) {
   for (int worker = 0; worker < workers && worker < batches; ++worker) {
     threads_.emplace_back([this, worker] { work(worker); });
@@ -28,7 +29,7 @@ void Prefetcher::work(int worker) {
 
 Made Prefetcher::make(int64_t batch, int worker) const {
   try {
-    return {make_(batch, worker), nullptr};
+    return {make_(first_ + batch, worker), nullptr};
   } catch (...) {
     return {std::nullopt, std::current_exception()};
   }
@@ -47,7 +48,7 @@ Made Prefetcher::take() {
   if (auto made = queue_->take_within(timeout_)) return std::move(*made);
   throw LoaderTimeout(fmt::format(
       "DataLoader timed out after {} seconds: worker {} has not produced batch {}",
-      timeout_, taken_ % workers_, taken_));
+      timeout_, taken_ % workers_, first_ + taken_));
 }
 
 void Prefetcher::abandon() {

@@ -28,10 +28,11 @@ class Prefetcher {
   /// Makes a batch; called by several workers concurrently.
   using Make = std::function<Batch(int64_t batch, int worker)>;
 
-  /// Starts the workers, which begin immediately. next() waits at most `timeout`
-  /// seconds, or forever if it is 0. REQUIRES: workers ≥ 1, depth ≥ 1.
-  Prefetcher(Make make, int64_t batches, int workers, int64_t depth,
-             double timeout = 0);
+  /// Starts the workers, which begin immediately, to make `batches` batches numbered
+  /// from `first`. next() waits at most `timeout` seconds, or forever if it is 0.
+  /// REQUIRES: workers ≥ 1, depth ≥ 1.
+  Prefetcher(Make make, int64_t batches, int workers, int64_t depth, double timeout = 0,
+             int64_t first = 0);
 
   /// Stops the workers after their current batches and waits for them.
   ~Prefetcher();
@@ -55,6 +56,7 @@ class Prefetcher {
   const int64_t batches_;
   const int workers_;
   const double timeout_;
+  const int64_t first_;
 
   std::unique_ptr<BatchQueue> queue_;
   int64_t taken_ = 0;  // batches returned

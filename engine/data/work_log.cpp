@@ -39,8 +39,9 @@ int64_t find(const std::map<int64_t, int64_t>& events, int64_t batch) {
 
 }  // namespace
 
-WorkLog::WorkLog(int64_t depth)
+WorkLog::WorkLog(int64_t depth, int64_t first)
     : depth_(depth),
+      first_(first),
       epoch_begun_after_(tracer::recording() ? tracer::last_closed_event()
                                              : tracer::kNone) {}
 
@@ -61,8 +62,9 @@ void WorkLog::record(int64_t taken, int64_t asked_ns) {
   taken_in_[taken] = here;  // a worker may already have used the room
   for (const Work& work : works) {
     if (work.begin_ns < tracer::recording_origin()) continue;
-    const int64_t after =
-        work.batch < depth_ ? epoch_begun_after_ : find(taken_in_, work.batch - depth_);
+    const int64_t after = work.batch < first_ + depth_
+                              ? epoch_begun_after_
+                              : find(taken_in_, work.batch - depth_);
     made_by_[work.batch] = record_work(work, after);
   }
   taken_in_.erase(taken_in_.begin(), taken_in_.upper_bound(taken - depth_));

@@ -30,8 +30,9 @@ struct Work {
 class WorkLog {
  public:
   /// `depth`: the maximum number of prefetched batches. Must be constructed by the
-  /// thread that takes them, when the epoch begins.
-  explicit WorkLog(int64_t depth);
+  /// thread that takes them, when the epoch begins. `first`: the number of the batch
+  /// that is taken first.
+  explicit WorkLog(int64_t depth, int64_t first = 0);
 
   /// Thread-safe. Discards the work if the recorder is off.
   void add(const Work& work);
@@ -47,7 +48,7 @@ class WorkLog {
   std::vector<Work> added_;
 
   // Used only by the thread that takes batches:
-  const int64_t depth_;
+  const int64_t depth_, first_;
   const int64_t epoch_begun_after_;
   std::map<int64_t, int64_t> made_by_;   // batches not yet taken, each with its call
   std::map<int64_t, int64_t> taken_in_;  // batches taken, each with the event around it
