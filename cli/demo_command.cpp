@@ -10,6 +10,7 @@
 
 #include "cli/commands.h"
 #include "engine/models/zoo.h"
+#include "engine/train/trainer.h"
 
 namespace lockstep::cli {
 namespace {
@@ -77,7 +78,7 @@ void add_demo(CLI::App& app, Action& action) {
   command->callback([o, no_view, &action] {
     action = [o, no_view] {
       const auto traces = run::compare_modes(*o, run::read_environment());
-      if (!traces) return 130;
+      if (!traces) return 128 + train::Trainer::stop_signal;
       return *no_view ? 0 : show(*o, *traces);
     };
   });

@@ -176,7 +176,8 @@ void add_launch(CLI::App& app, Action& action,
                     "one machine and a free port (the default)");
   command
       ->add_option("--max-restarts,--max_restarts", o->launch.max_restarts,
-                   "maximum number of restarts of all processes after one fails")
+                   "maximum number of restarts of all processes after one fails; with "
+                   "--checkpoint, they continue from the newest checkpoint")
       ->check(CLI::Range(0, 1000));
   command->footer("[--] train …        command run by each process");
   command->callback([o, &started, &action] {

@@ -18,9 +18,12 @@ namespace lockstep::cli {
 
 namespace {
 
-/// The first Ctrl-C stops training after the current step; the second ends the program.
-void on_interrupt(int) {
-  if (train::Trainer::stop.exchange(true)) std::_Exit(130);
+/// Stops training after the current step. A second Ctrl-C ends the program at once; a
+/// second SIGTERM does not, since batch systems repeat it.
+void on_interrupt(int signal) {
+  train::Trainer::stop_signal = signal;
+  const bool again = train::Trainer::stop.exchange(true);
+  if (again && signal == SIGINT) std::_Exit(128 + SIGINT);
 }
 
 /// An error in the model is preceded by the calls that led to it, as in Python.

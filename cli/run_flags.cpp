@@ -218,12 +218,17 @@ void add_optimizer_flags(CLI::App& c, run::RunConfig& o) {
 
 void add_training_flags(CLI::App& c, run::RunConfig& o) {
   c.add_option("--checkpoint", o.checkpoint.folder,
-               "folder for checkpoint.safetensors, written after every epoch, and "
-               "model_best.safetensors (default: no checkpoints)");
+               "folder for checkpoint.safetensors, written after every epoch and when "
+               "a signal ends the run, and model_best.safetensors (default: no "
+               "checkpoints)");
+  c.add_option("--checkpoint-steps", o.checkpoint.every,
+               "also write checkpoint.safetensors after every N optimizer steps")
+      ->check(Numbers(int64_t{1}, int64_t{1} << 40))
+      ->default_str("none");
   c.add_option(
       "--resume", o.checkpoint.resume,
-      "checkpoint to resume from, ours or main.py's; flags not given are taken "
-      "from it");
+      "checkpoint to resume from, ours or main.py's; auto: the newest in the folder "
+      "of --checkpoint, or none if there is none; flags not given are taken from it");
   add_choice<optim::Schedule::Kind>(
       c, "--schedule", o.recipe.schedule,
       "learning rate schedule: step (divide by 10 every 30 epochs) or cosine");

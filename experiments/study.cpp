@@ -111,8 +111,9 @@ std::optional<Log> run_or_read(const StudyOptions& o, const LoggedRun& run,
                "lockstep: {} {}; finished runs are kept; fix: run the same command "
                "again to continue\n",
                run.name,
-               exit_code == 130 ? "was interrupted"
-                                : fmt::format("exited with code {}", exit_code));
+               exit_code == 130 || exit_code == 143
+                   ? "was interrupted"
+                   : fmt::format("exited with code {}", exit_code));
     return std::nullopt;
   }
   const auto log = read_log_file(path);

@@ -16,10 +16,15 @@ std::atomic<int> told_to_end{0};  ///< the signal received; 0: none
 
 void on_signal(int number) { told_to_end = number; }
 
+bool ends_a_run(int code) { return code == 128 + SIGINT || code == 128 + SIGTERM; }
+
+}  // namespace
+
 /// Handles SIGINT and SIGTERM during its lifetime.
-class SignalsCaught {
+class ChildGroup::SignalsCaught {
  public:
   SignalsCaught() {
+    told_to_end = 0;
     struct sigaction ours{};
     ours.sa_handler = on_signal;
     ::sigaction(SIGINT, &ours, &old_int_);
@@ -36,6 +41,8 @@ class SignalsCaught {
   struct sigaction old_int_{}, old_term_{};
 };
 
+namespace {
+
 /// Forwards whole lines to one of our own streams, each prefixed with a name. Lines of
 /// different children are never interleaved.
 OnLine prefixed(const std::string& name, int stream) {
@@ -46,6 +53,11 @@ OnLine prefixed(const std::string& name, int stream) {
 }
 
 }  // namespace
+
+ChildGroup::ChildGroup(Milliseconds grace)
+    : grace_(grace), caught_(std::make_unique<SignalsCaught>()) {}
+
+ChildGroup::~ChildGroup() = default;
 
 LineReader::LineReader(OnLine on_line) {
   int ends[2];
@@ -115,16 +127,17 @@ int ChildGroup::wait(const std::atomic<bool>& interrupted) {
 }
 
 int ChildGroup::wait_for_all(const std::atomic<bool>& interrupted) {
-  told_to_end = 0;
-  const SignalsCaught caught;
   if (interrupted) told_to_end = SIGINT;
   int failure = 0;
   TimePoint end_at = TimePoint::max();
   bool terminated = false;
   while (!running_.empty()) {
-    if (const int signal = told_to_end.exchange(0)) signal_all(signal);
+    if (const int signal = told_to_end.exchange(0)) {
+      signal_all(signal);
+      signal_ = signal;
+    }
     const bool reaped = reap(failure);
-    if (failure != 0 && end_at == TimePoint::max()) end_at = Clock::now() + grace_;
+    if (failed_ && end_at == TimePoint::max()) end_at = Clock::now() + grace_;
     if (Clock::now() >= end_at) {
       signal_all(terminated ? SIGKILL : SIGTERM);
       end_at = Clock::now() + Milliseconds(250);
@@ -132,7 +145,7 @@ int ChildGroup::wait_for_all(const std::atomic<bool>& interrupted) {
     }
     if (!reaped) std::this_thread::sleep_for(Milliseconds(10));
   }
-  return failure;
+  return signal_ != 0 && ends_a_run(failure) ? 128 + signal_ : failure;
 }
 
 /// Reaps one child that has exited; returns false if there is none.
@@ -145,7 +158,14 @@ bool ChildGroup::reap(int& first_failure) {
                  status->signal, ::strsignal(status->signal));
     }
     running_.erase(child);
-    if (first_failure == 0) first_failure = status->code;
+    // A child that a signal has stopped has told the others, which stop, too, and write
+    // their results; they need as long as that takes. They may not know which signal.
+    const bool stopped = status->signal == 0 && ends_a_run(status->code);
+    failed_ |= status->code != 0 && !stopped;
+    const bool terminated = stopped && status->code == 128 + SIGTERM;
+    if (first_failure == 0 || (terminated && ends_a_run(first_failure))) {
+      first_failure = status->code;
+    }
     return true;
   }
   return false;

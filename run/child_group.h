@@ -39,9 +39,11 @@ class LineReader {
 class ChildGroup {
  public:
   /// If a child fails, the others have `grace` to exit on their own (and report which
-  /// rank is to blame); after that they are terminated, and killed if necessary.
-  explicit ChildGroup(Milliseconds grace) : grace_(grace) {}
-  ~ChildGroup() = default;  ///< kills the remaining children
+  /// rank is to blame); after that they are terminated, and killed if necessary. There
+  /// is no limit after a child that exits with 130 or 143, because a signal stopped it.
+  /// From here on, SIGINT and SIGTERM are held for wait().
+  explicit ChildGroup(Milliseconds grace);
+  ~ChildGroup();  ///< kills the remaining children
   ChildGroup(const ChildGroup&) = delete;
   ChildGroup& operator=(const ChildGroup&) = delete;
 
@@ -61,11 +63,16 @@ class ChildGroup {
   void start(const std::string& name, const std::vector<std::string>& arguments,
              OnLine on_line);
 
-  /// Waits until all children have exited. Forwards SIGINT (by sigqueue) and SIGTERM;
-  /// If `interrupted` is set, a SIGINT arrived earlier. Returns the first nonzero exit
-  /// code (128 + signal for a killed child), or 0. Reports a child killed by a signal
-  /// from outside, since the child could not report it itself.
+  /// Waits until all children have exited. Forwards SIGINT and SIGTERM by sigqueue. If
+  /// `interrupted` is set, a SIGINT arrived earlier. Returns the first nonzero exit
+  /// code (128 + signal for a killed child), or 0. If that is 130 or 143, returns 128 +
+  /// the signal that was forwarded last, or else 143 if any child exited with it.
+  /// Reports a child killed by a signal from outside, since the child could not report
+  /// it itself.
   int wait(const std::atomic<bool>& interrupted);
+
+  /// Returns the signal that wait() has forwarded; 0 if there was none.
+  int signal() const { return signal_; }
 
  private:
   void spawn(const std::string& name, Command command,
@@ -74,6 +81,7 @@ class ChildGroup {
   bool reap(int& first_failure);
   void signal_all(int number);
 
+  class SignalsCaught;
   struct Child {
     std::string name;
     Process process;
@@ -83,6 +91,9 @@ class ChildGroup {
   std::vector<std::unique_ptr<LineReader>> outputs_;
   std::vector<Child> running_;  // destroyed before outputs_, which waits for them
   bool we_signalled_ = false;   ///< if true, death by signal is not reported
+  bool failed_ = false;         ///< whether a child ended neither well nor by a signal
+  int signal_ = 0;
+  std::unique_ptr<SignalsCaught> caught_;
 };
 
 }  // namespace lockstep::run

@@ -134,7 +134,10 @@ struct PipelineConfig {
 
 struct CheckpointConfig {
   std::string folder, resume;
+  int64_t every = 0;  ///< optimizer steps between checkpoints; 0: at epoch ends
   std::string changed_recipe;  ///< flags whose values differ from the checkpoint's
+  int64_t start_samples = 0;   ///< how many of --start-epoch's the checkpoint has seen
+  bool looked = false;         ///< whether choose_checkpoint() has looked for one
 };
 
 /// The files that a run writes, and what it prints.

@@ -42,9 +42,9 @@ Environment read_environment() {
     environment.arguments.push_back(argument);
   }
   std::vector<std::string> names = distributed::launcher_variables();
-  names.insert(names.end(),
-               {variable::kRank, variable::kWorld, variable::kLocalRank,
-                variable::kLocalWorld, variable::kInit, variable::kInterface});
+  names.insert(names.end(), {variable::kRank, variable::kWorld, variable::kLocalRank,
+                             variable::kLocalWorld, variable::kInit,
+                             variable::kInterface, variable::kRestart});
   for (const std::string& name : names) {
     if (const char* text = std::getenv(name.c_str())) {
       environment.variables[name] = text;

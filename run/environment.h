@@ -18,6 +18,7 @@ inline constexpr const char* kLocalRank = "LOCKSTEP_LOCAL_RANK";
 inline constexpr const char* kLocalWorld = "LOCKSTEP_LOCAL_WORLD";
 inline constexpr const char* kInit = "LOCKSTEP_INIT";
 inline constexpr const char* kInterface = "GLOO_SOCKET_IFNAME";  // as in PyTorch
+inline constexpr const char* kRestart = "TORCHELASTIC_RESTART_COUNT";
 inline constexpr const char* kTorchRank = "RANK";
 inline constexpr const char* kTorchWorld = "WORLD_SIZE";
 inline constexpr const char* kTorchLocalRank = "LOCAL_RANK";

@@ -71,8 +71,9 @@ std::pair<std::string, std::string> split_endpoint(const std::string& endpoint) 
   return {endpoint.substr(0, colon), endpoint.substr(colon + 1)};
 }
 
-/// Runs all processes of this node once. Sets our variables and torchrun's.
-int launch_once(const LaunchOptions& o, int restart) {
+/// Runs all processes of this node once. Sets our variables and torchrun's. Returns the
+/// exit code, and whether this launcher was told to end.
+std::pair<int, bool> launch_once(const LaunchOptions& o, int restart) {
   const std::string endpoint =
       o.endpoint.empty() ? fmt::format("127.0.0.1:{}", free_port()) : o.endpoint;
   const auto [host, port] = split_endpoint(endpoint);
@@ -92,20 +93,21 @@ int launch_once(const LaunchOptions& o, int restart) {
         {"MASTER_ADDR", host},
         {"MASTER_PORT", port},
         {"TORCHELASTIC_RUN_ID", o.id},
-        {"TORCHELASTIC_RESTART_COUNT", std::to_string(restart)}});
+        {variable::kRestart, std::to_string(restart)}});
     ranks.start(fmt::format("rank {}", place.rank), arguments, variables,
                 ChildGroup::Output::prefixed);
   }
-  return ranks.wait(train::Trainer::stop);
+  const int code = ranks.wait(train::Trainer::stop);
+  return {code, ranks.signal() != 0};
 }
 
 }  // namespace
 
 int launch(const LaunchOptions& o) {
   for (int restart = 0;; ++restart) {
-    const int code = launch_once(o, restart);
+    const auto [code, told_to_end] = launch_once(o, restart);
     const bool final = code == 0 || code == 2 || code == 130 || code == 143;
-    if (final || restart == o.max_restarts) return code;  // 2: invalid usage
+    if (final || told_to_end || restart == o.max_restarts) return code;  // 2: usage
     fmt::print(stderr, "lockstep: a rank failed; restart {} of {}\n", restart + 1,
                o.max_restarts);
   }

@@ -14,6 +14,7 @@
 #include "engine/data/cifar10.h"
 #include "engine/data/image_folder.h"
 #include "engine/train/checkpoint.h"
+#include "run/resume.h"
 
 namespace lockstep::run {
 namespace {
@@ -142,6 +143,7 @@ void require_writable_outputs(const RunConfig& c, bool main) {
       outputs.emplace_back("--checkpoint", folder / name);
       if (exists) require_writable(folder / name);
     }
+    require_no_newer_checkpoint(c);
   }
   require_different(outputs);
 }

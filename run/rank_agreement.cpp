@@ -35,7 +35,9 @@ Facts shared_options(const RunConfig& c) {
       {"--start-epoch", fmt::to_string(c.recipe.start_epoch)},
       {"--steps", c.steps < 0 ? "of all epochs" : fmt::to_string(c.steps)},
       {"--evaluate", on(c.evaluate)},
-      {"--resume", on(!c.checkpoint.resume.empty())},
+      {"checkpoint to resume from", on(!c.checkpoint.resume.empty())},
+      {"first sample of the epoch:", fmt::to_string(c.checkpoint.start_samples)},
+      {"--checkpoint-steps", fmt::to_string(c.checkpoint.every)},
       {"--checkpoint",
        on(!c.checkpoint.folder.empty())},  // rank 0 writes data of all ranks
       {"--amp", on(c.device.amp)},

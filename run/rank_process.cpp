@@ -148,14 +148,16 @@ void meet_machines(distributed::Store& store, const RunConfig& c, RankPlace& pla
 /// Whether this rank is waiting for the others: there is no step yet to complete.
 std::atomic<bool> waiting{true};
 
-/// Handles SIGINT and SIGTERM. A rank receives Ctrl-C from the terminal, and again from
-/// spawn_ranks(), which forwards signals that were sent to the parent only: the two
-/// count as one. The first stops training after the current step, the second ends the
-/// program.
-void on_interrupt(int, siginfo_t* info, void*) {
+/// Handles SIGINT and SIGTERM: stops training after the current step. A rank receives
+/// Ctrl-C from the terminal, and again from spawn_ranks(), which forwards signals that
+/// were sent to the parent only: the two count as one. The second Ctrl-C ends the
+/// program at once; a second SIGTERM does not, since batch systems repeat it.
+void on_interrupt(int signal, siginfo_t* info, void*) {
   static std::atomic<int> direct{0}, passed_on{0};
+  train::Trainer::stop_signal = signal;
   train::Trainer::stop = true;
-  if (waiting) std::_Exit(130);
+  if (waiting) std::_Exit(128 + signal);
+  if (signal == SIGTERM) return;
   if (++(info->si_code == SI_QUEUE ? passed_on : direct) == 2) std::_Exit(130);
 }
 

@@ -132,6 +132,7 @@ void adopt_checkpoint(RunConfig& c) {
     throw damaged(file);
   }
   c.recipe.start_epoch = progress.epoch;
+  c.checkpoint.start_samples = progress.samples;
   if (recipe.contains("--seed")) c.draws_seed = false;
   c.checkpoint.changed_recipe = changed;
 }

@@ -12,7 +12,7 @@ namespace lockstep::run {
 std::string recipe_of(const RunConfig& config);
 
 /// `--resume`: recipe flags that were not given take their values from the checkpoint,
-/// and `--start-epoch` its epoch. Flags that were given keep their values and are
+/// and the run begins where it ends. Flags that were given keep their values and are
 /// listed in `changed_recipe` if they differ. Throws std::runtime_error if the file is
 /// not a checkpoint.
 void adopt_checkpoint(RunConfig& config);

@@ -24,6 +24,7 @@
 #include "run/printable.h"
 #include "run/recipe.h"
 #include "run/recording.h"
+#include "run/resume.h"
 #include "run/sharing.h"
 #include "run/words.h"
 #include "tracer/analysis/summary.h"
@@ -31,7 +32,8 @@
 namespace lockstep::run {
 namespace {
 
-/// Batch systems send SIGTERM: it gets the handler of Ctrl-C, which is already set.
+/// Batch systems and containers send SIGTERM: it gets the handler of Ctrl-C, which is
+/// already set. A process that is PID 1 has no other default than to ignore it.
 void handle_termination() {
   struct sigaction as_interrupt{};
   ::sigaction(SIGINT, nullptr, &as_interrupt);
@@ -43,6 +45,7 @@ void handle_termination() {
 int run_training(RunConfig c, tracer::Trace* trace) {
   handle_termination();
   resolve_switches(c);
+  choose_checkpoint(c);
   if (!c.checkpoint.resume.empty()) adopt_checkpoint(c);
   validate(c);
   resolve_seed(c);
@@ -280,6 +283,13 @@ void share_with_ranks(Recording& recording, const RankPlace& place, Device devic
   recording.set_skipped_images(skipped);
 }
 
+/// Returns the signal that ended the run; 0 if none did. Ranks may have finished before
+/// they learnt of it.
+int signal_of(const train::Trainer& trainer) {
+  if (train::Trainer::stop) return train::Trainer::stop_signal;
+  return trainer.stopped_by();
+}
+
 /// Prints the results after the last step.
 int finish(const RunConfig& c, const train::Trainer& trainer, int64_t skipped) {
   const OutputConfig& output = c.output;
@@ -297,23 +307,26 @@ int finish(const RunConfig& c, const train::Trainer& trainer, int64_t skipped) {
   if (c.device.type == DeviceType::null && !output.quiet) {
     std::printf("=> %s\n", tracer::kNullSentence);
   }
-  if (!trainer.told_to_stop() && !train::Trainer::stop) return 0;
+  const int signal = signal_of(trainer);
+  if (signal == 0) return 0;
   const int64_t steps = trainer.steps_done();
-  std::fprintf(stderr, "lockstep: %sinterrupted after %ld step%s\n",
+  std::fprintf(stderr, "lockstep: %sinterrupted %safter %ld step%s\n",
                train::Trainer::stop ? "" : "another rank was ",
-               static_cast<long>(steps), steps == 1 ? "" : "s");
-  return 130;
+               signal == SIGTERM ? "by SIGTERM " : "", static_cast<long>(steps),
+               steps == 1 ? "" : "s");
+  return 128 + signal;
 }
 
 /// Ranks other than 0 print only if rank 0 may be in another terminal.
 int end_quietly(const RankPlace& place, const train::Trainer& trainer) {
-  if (!trainer.told_to_stop() && !train::Trainer::stop) return 0;
+  const int signal = signal_of(trainer);
+  if (signal == 0) return 0;
   if (place.is_process && !train::Trainer::stop) {
     std::fprintf(stderr,
                  "lockstep: rank %d is stopping because another rank was interrupted\n",
                  place.rank);
   }
-  return 130;
+  return 128 + signal;
 }
 
 /// Returns every device of this process that the run uses, in ascending order.
@@ -380,7 +393,7 @@ int train_rank(const RunConfig& c, const DataSets& data, const RankPlace& place,
   if (place.main()) trainer.fetch_result();
   const int code =
       place.main() ? finish(c, trainer, skipped) : end_quietly(place, trainer);
-  return code == 0 && !kept ? 1 : code;
+  return kept ? code : 1;
 }
 
 }  // namespace lockstep::run

@@ -54,8 +54,8 @@ int64_t planned_steps(const RunConfig& config, const DataSets& data,
 std::string describe_epoch(int epoch, int64_t images, double training, double whole,
                            int epochs_left);
 
-/// Trains and evaluates, starting at `start_epoch` after `--resume`; writes a
-/// checkpoint after every epoch. Returns false if the last one could not be written.
+/// Trains and evaluates, starting where the checkpoint of `--resume` ends; writes
+/// checkpoints (checkpoints.h). Returns false if the last one could not be written.
 bool train_epochs(const RunConfig& config, train::Trainer& trainer,
                   const DataSets& data, const RankPlace& place);
 

@@ -186,6 +186,9 @@ void validate_checkpoint(const RunConfig& c) {
     throw UsageError(
         "-a toy trains only with --mode ddp; without it there are no checkpoints");
   }
+  if (checkpoint.every > 0 && checkpoint.folder.empty()) {
+    throw UsageError("--checkpoint-steps requires --checkpoint DIR");
+  }
   if (!checkpoint.resume.empty() && !c.model.pretrained.empty()) {
     throw UsageError("--resume and --pretrained are mutually exclusive");
   }

@@ -24,6 +24,9 @@ struct Reader {
 
 const std::vector<Reader>& readers() {
   static const std::vector<Reader> all{
+      {"--checkpoint-steps",
+       {Mode::single, Mode::dp, Mode::dp_features, Mode::dp_criterion, Mode::ddp,
+        Mode::local_sgd, Mode::model_parallel, Mode::hybrid}},
       {"--local-steps", {Mode::local_sgd}},
       {"--loss-in-forward", {Mode::dp_criterion}},
       {"--warmup-steps", {Mode::local_sgd}},

@@ -15,6 +15,7 @@ using Json = nlohmann::json;
 
 constexpr const char* kKey = "lockstep";
 constexpr const char* kChecksum = "checksum";
+constexpr int kAtEpochEnd = 1, kInEpoch = 2;  ///< versions of the format
 
 [[noreturn]] void refuse_header(const std::string& path, const std::string& what) {
   throw std::runtime_error(path + ": " + what);
@@ -49,9 +50,11 @@ bool is_checkpoint(const data::Metadata& metadata) { return metadata.count(kKey)
 bool is_optimizers(const std::string& name) { return name.starts_with("optimizer."); }
 
 data::Metadata format_header(const CheckpointHeader& header) {
-  Json json = {{"checkpoint", 1},
+  Json json = {{"checkpoint", header.progress.samples > 0 ? kInEpoch : kAtEpochEnd},
                {"arch", header.progress.arch},
                {"epoch", header.progress.epoch},
+               {"samples", header.progress.samples},
+               {"steps", header.progress.steps},
                {"best_acc1", header.progress.best_acc1},
                {"recipe", Json::parse(header.progress.recipe)},
                {"dropout_calls", header.dropout_calls},
@@ -71,7 +74,7 @@ CheckpointHeader parse_header(const data::Metadata& metadata, const std::string&
   CheckpointHeader header;
   try {
     const Json json = Json::parse(metadata.at(kKey));
-    if (json.at("checkpoint") != 1) {
+    if (json.at("checkpoint") != kAtEpochEnd && json.at("checkpoint") != kInEpoch) {
       refuse_header(path,
                     "was written by another version of lockstep; fix: resume it with "
                     "that version");
@@ -85,6 +88,9 @@ CheckpointHeader parse_header(const data::Metadata& metadata, const std::string&
     const auto epoch = json.at("epoch").get<int64_t>();
     if (epoch < 0 || epoch > INT32_MAX) refuse_damage(path);
     header.progress.epoch = static_cast<int>(epoch);
+    header.progress.samples = json.value("samples", int64_t{0});
+    header.progress.steps = json.value("steps", int64_t{0});
+    if (header.progress.samples < 0 || header.progress.steps < 0) refuse_damage(path);
     header.progress.best_acc1 = json.at("best_acc1").get<double>();
     if (!json.at("recipe").is_object()) refuse_damage(path);
     header.progress.recipe = json.at("recipe").dump();

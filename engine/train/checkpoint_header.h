@@ -5,11 +5,14 @@
 // `optimizer.momentum_buffer.NAME` for each parameter that has one. The rest is JSON in
 // the header's metadata, under the key `lockstep`:
 //
-//   {"checkpoint": 1, "arch": "resnet18", "epoch": 3, "best_acc1": 71.5,
-//    "recipe": {…}, "dropout_calls": [12, 12], "ready_order": [61, 60, …],
+//   {"checkpoint": 1, "arch": "resnet18", "epoch": 3, "samples": 0, "steps": 117,
+//    "best_acc1": 71.5, "recipe": {…}, "dropout_calls": [12, 12],
+//    "ready_order": [61, 60, …],
 //    "checksums": {"conv1.weight": "9f…", …}, "checksum": "03…"}
 //
-// `checksum` covers the other members; a file without it is accepted.
+// `checksum` covers the other members; a file without it is accepted. In the middle of
+// an epoch, `samples` of its order have been trained; `checkpoint` is then 2, so that
+// versions that do not know this refuse the file.
 //
 // Names contain no wrapper and the optimizer's state is stored once, so a checkpoint
 // can be moved between modes (single, DP, DDP) and device counts. The random numbers of
@@ -22,6 +25,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "engine/data/safetensors.h"
@@ -31,9 +35,16 @@ namespace lockstep::train {
 /// The progress of a training run.
 struct Progress {
   std::string arch;
-  int epoch = 0;  ///< the next epoch to train
+  int epoch = 0;        ///< the next epoch to train, or the one that has begun
+  int64_t samples = 0;  ///< how many of that epoch's have been trained, in its order
+  int64_t steps = 0;    ///< made so far, including evaluation; 0 in older files
   double best_acc1 = 0;
   std::string recipe = "{}";  ///< the flags that affect training: a JSON object
+
+  /// Returns whether this state comes before `other` in the same training.
+  bool before(const Progress& other) const {
+    return std::pair(epoch, samples) < std::pair(other.epoch, other.samples);
+  }
 };
 
 struct CheckpointHeader {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <csignal>
 #include <cstdio>
 #include <exception>
 #include <utility>
@@ -28,13 +29,27 @@ EpochResult joined(const EpochResult& a, const EpochResult& b) {
   const double all = static_cast<double>(std::max<int64_t>(1, a.images + b.images));
   const double of_a = static_cast<double>(a.images) / all;
   const double of_b = static_cast<double>(b.images) / all;
-  return {a.loss * of_a + b.loss * of_b, a.acc1 * of_a + b.acc1 * of_b,
-          a.acc5 * of_a + b.acc5 * of_b, a.images + b.images, b.complete};
+  return {a.loss * of_a + b.loss * of_b,
+          a.acc1 * of_a + b.acc1 * of_b,
+          a.acc5 * of_a + b.acc5 * of_b,
+          a.images + b.images,
+          b.batches,
+          b.complete};
+}
+
+/// What a rank contributes to the sum by which all ranks learn of a signal: 1 for an
+/// interrupt, and for a termination more than all interrupts together.
+int64_t vote(int signal, int ranks) {
+  return signal == 0 ? 0 : signal == SIGTERM ? ranks + 1 : 1;
+}
+int signal_of_votes(int64_t votes, int ranks) {
+  return votes > ranks ? SIGTERM : votes > 0 ? SIGINT : 0;
 }
 
 }  // namespace
 
 std::atomic<bool> Trainer::stop{false};
+std::atomic<int> Trainer::stop_signal{SIGINT};
 
 Trainer::Trainer(nn::ModulePtr model, TrainerOptions options)
     : model_(std::move(model)), callable_(model_), options_(std::move(options)) {
@@ -89,13 +104,13 @@ Trainer::Trainer(nn::ModulePtr model, TrainerOptions options)
   if (sharing_) sharing_->attach(optimizer(), options_.optimizer);
 }
 
-EpochResult Trainer::train_epoch(data::DataLoader& loader, int epoch,
-                                 int64_t last_step) {
-  loader.start_epoch(epoch);
+EpochResult Trainer::train_epoch(data::DataLoader& loader, int epoch, int64_t last_step,
+                                 int64_t first) {
+  loader.start_epoch(epoch, first);
   callable_->train();
   const std::string prefix = "Epoch: [" + std::to_string(epoch) + "]";
   if (sharing_ && !in_step()) return run_at_own_pace(loader, prefix, last_step);
-  return run(loader, true, prefix, last_step, in_step());
+  return run(loader, true, prefix, last_step, in_step(), first);
 }
 
 /// Every rank trains on its own; all of them go on to the evaluation, or none does.
@@ -104,7 +119,8 @@ EpochResult Trainer::run_at_own_pace(data::DataLoader& loader,
   at_own_pace_ = true;
   EpochResult result = run(loader, true, prefix, last_step, false);
   at_own_pace_ = false;
-  all_stop_ = !sharing_->agree(!stop.load());
+  all_stop_ = 0;
+  if (!sharing_->agree(!stop.load())) all_stop_ = own_stop() ? own_stop() : SIGINT;
   result.complete = sharing_->agree(result.complete && !all_stop_);
   return result;
 }
@@ -114,7 +130,9 @@ EpochResult Trainer::validate(data::DataLoader& loader, data::DataLoader* rest) 
   callable_->eval();
   autograd::NoGrad no_grad;
   settles_ = sharing_ != nullptr;
-  if (sharing_ && !in_step()) all_stop_ = sharing_->meet(stop);
+  if (sharing_ && !in_step() && sharing_->meet(stop)) {
+    all_stop_ = own_stop() ? own_stop() : SIGINT;
+  }
   EpochResult result = run(loader, false, "Test: ", -1, options_.group != nullptr);
   if (rest && result.complete) {
     rest->start_epoch(0);
@@ -128,19 +146,23 @@ EpochResult Trainer::validate(data::DataLoader& loader, data::DataLoader* rest) 
   return result;
 }
 
-/// Returns whether Ctrl-C or the limit on the number of steps ends the loop.
-bool Trainer::ended(int64_t last_step) const {
-  return told_to_stop() || (last_step >= 0 && next_step_ >= last_step);
+/// Returns whether a signal or the limit on the number of steps ends the loop. A signal
+/// does so only where no gradients are accumulated.
+bool Trainer::ended(int64_t last_step, bool between_updates) const {
+  return (told_to_stop() && between_updates) ||
+         (last_step >= 0 && next_step_ >= last_step);
 }
 
 EpochResult Trainer::run(data::DataLoader& loader, bool train,
-                         const std::string& prefix, int64_t last_step, bool reduce) {
+                         const std::string& prefix, int64_t last_step, bool reduce,
+                         int64_t first) {
   AverageMeter time("Time", ":6.3f"), data_time("Data", ":6.3f"), loss("Loss", ":.4e"),
       acc1("Acc@1", ":6.2f"), acc5("Acc@5", ":6.2f");
   EpochResult epoch;
   int64_t skipped = 0;  // batches without a sample that could be loaded
-  for (int64_t i = 0; i < loader.size(); ++i) {
-    if (ended(last_step)) {
+  bool between_updates = true;
+  for (int64_t i = epoch.batches = first; i < loader.size(); ++i) {
+    if (ended(last_step, between_updates)) {
       epoch.complete = false;
       break;
     }
@@ -148,7 +170,8 @@ EpochResult Trainer::run(data::DataLoader& loader, bool train,
     const int64_t start = tracer::now_ns();
     double waited_for_data = 0;
     const Turn turn =
-        train ? turn_of(i - skipped, loader.size() - skipped, last_step) : Turn{};
+        train ? turn_of(i - first - skipped, loader.size() - first - skipped, last_step)
+              : Turn{};
     const StepResult result = step(loader, train, turn, reduce, waited_for_data);
 
     if (result.batch > 0) {
@@ -159,20 +182,25 @@ EpochResult Trainer::run(data::DataLoader& loader, bool train,
       acc5.update(result.acc5, result.batch);
       time.update(seconds_since(start));
       epoch.images += result.batch;
+      between_updates = turn.last;
     } else {
       ++skipped;
       say_skipped(prefix, i, loader.size());
     }
     if (after_step) after_step(result);
-    const bool last = i + 1 == loader.size() || ended(last_step);
+    epoch.batches = i + 1;
+    const bool last =
+        epoch.batches == loader.size() || ended(last_step, between_updates);
     if (!options_.quiet && epoch.images > 0 && (last || i % options_.print_freq == 0)) {
       std::vector<const AverageMeter*> meters{&time, &data_time, &loss, &acc1, &acc5};
       if (!train) meters.erase(meters.begin() + 1);
       std::puts(progress_line(prefix, i, loader.size(), meters).c_str());
       std::fflush(stdout);
     }
+    const bool updated = train && result.batch > 0 && between_updates;
+    if (updated && after_update) after_update(result, epoch.batches);
   }
-  if (skipped == loader.size() && skipped > 0) {
+  if (skipped == loader.size() - first && skipped > 0) {
     throw std::runtime_error(prefix +
                              " no sample could be loaded; fix: check the data set");
   }
@@ -217,8 +245,9 @@ bool Trainer::is_skipped(const data::Batch& batch, bool reduce) {
   const bool empty = batch.size() == 0;
   if (!reduce || !options_.skips_batches) return empty;
   const std::vector<int64_t> sums = distributed::sum_integers(
-      *options_.group, options_.devices[0], {empty, stop.load()}, "metrics");
-  all_stop_ = sums[1] > 0;
+      *options_.group, options_.devices[0],
+      {empty, vote(own_stop(), options_.group->size())}, "metrics");
+  all_stop_ = signal_of_votes(sums[1], options_.group->size());
   return sums[0] > 0;
 }
 
@@ -319,18 +348,19 @@ void Trainer::reduce_metrics(StepResult& result) {
   const auto n = static_cast<double>(result.batch);
   const std::vector<double> sums = distributed::sum_reals(
       *options_.group, options_.devices[0],
-      {result.loss * n, result.acc1 * n, result.acc5 * n, n, stop ? 1.0 : 0.0},
+      {result.loss * n, result.acc1 * n, result.acc5 * n, n,
+       static_cast<double>(vote(own_stop(), options_.group->size()))},
       "metrics");
   result.loss = sums[0] / sums[3];
   result.acc1 = sums[1] / sums[3];
   result.acc5 = sums[2] / sums[3];
   result.batch = static_cast<int64_t>(sums[3]);
-  all_stop_ = sums[4] > 0;
+  all_stop_ = signal_of_votes(std::llround(sums[4]), options_.group->size());
 }
 
 void Trainer::forward_only(data::DataLoader& loader, int64_t last_step) {
   loader.start_epoch(0);
-  while (!ended(last_step)) {
+  while (!ended(last_step, true)) {
     const auto batch = loader.next();
     if (!batch) break;
     if (before_step) before_step(next_step_);

@@ -55,6 +55,7 @@ struct StepResult {
 struct EpochResult {
   double loss = 0, acc1 = 0, acc5 = 0;
   int64_t images = 0;
+  int64_t batches = 0;   ///< the number of the batch that would have come next
   bool complete = true;  ///< false if ended early by `stop` or a step limit
 };
 
@@ -83,8 +84,9 @@ class Trainer {
   Trainer(nn::ModulePtr model, TrainerOptions options);
 
   /// Trains for one epoch, or until the total step count reaches `last_step` (negative:
-  /// no limit).
-  EpochResult train_epoch(data::DataLoader& loader, int epoch, int64_t last_step = -1);
+  /// no limit). Leaves out the batches before `first`.
+  EpochResult train_epoch(data::DataLoader& loader, int epoch, int64_t last_step = -1,
+                          int64_t first = 0);
   /// Evaluates on the data in `loader`, which in DDP is this rank's share. `rest` holds
   /// the samples left over after division by the world size; every rank evaluates it,
   /// and it is counted once (as in the ImageNet example).
@@ -95,10 +97,13 @@ class Trainer {
 
   void set_lr(double lr) { optimizer().set_lr(lr); }
   int64_t steps_done() const { return next_step_; }
-  /// Returns whether Ctrl-C was pressed; with ranks, what they agreed on, except in the
+  /// Returns whether `stop` is set; with ranks, what they agreed on, except in the
   /// middle of an epoch that each makes at its own pace.
-  bool told_to_stop() const {
-    return options_.group && !at_own_pace_ ? all_stop_ : stop.load();
+  bool told_to_stop() const { return stopped_by() != 0; }
+  /// Returns the signal that ended the loop: SIGINT or SIGTERM; 0 if none did. If ranks
+  /// received both, it is SIGTERM.
+  int stopped_by() const {
+    return options_.group && !at_own_pace_ ? all_stop_ : own_stop();
   }
   /// To be called when this rank makes no more steps, and on rank 0 when no rank does:
   /// the model then has the weights that count as the result.
@@ -130,8 +135,15 @@ class Trainer {
   std::function<void(int64_t step)> before_step;
   std::function<void(const StepResult&)> after_step;
 
-  /// Ends the loop after the current step. May be set by a signal handler.
+  /// Called after each optimizer step, between two steps, with the metrics of its last
+  /// batch and the number of the epoch's batch that comes next. In DDP all ranks call
+  /// it at the same step.
+  std::function<void(const StepResult&, int64_t batches)> after_update;
+
+  /// Ends the loop after the current optimizer step. May be set by a signal handler,
+  /// which first sets `stop_signal` to the signal that it handles.
   static std::atomic<bool> stop;
+  static std::atomic<int> stop_signal;  ///< SIGINT or SIGTERM
 
  private:
   struct Inputs {
@@ -149,11 +161,12 @@ class Trainer {
                   double& data_seconds);
   StepResult forward_step(const data::Batch& batch);
   EpochResult run(data::DataLoader& loader, bool train, const std::string& prefix,
-                  int64_t last_step, bool reduce);
+                  int64_t last_step, bool reduce, int64_t first = 0);
   void reduce_metrics(StepResult& result);
   EpochResult run_at_own_pace(data::DataLoader& loader, const std::string& prefix,
                               int64_t last_step);
-  bool ended(int64_t last_step) const;
+  static int own_stop() { return stop ? stop_signal.load() : 0; }
+  bool ended(int64_t last_step, bool between_updates) const;
   void warn_of_scalars() const;
   void warn_if_diverged(const StepResult& result);
   void say_skipped(const std::string& prefix, int64_t batch, int64_t batches);
@@ -171,7 +184,7 @@ class Trainer {
   std::shared_ptr<distributed::DistributedDataParallel> ddp_;
   std::unique_ptr<sharing::Sharing> sharing_;
   bool warned_ = false;       ///< whether it has warned of a non-finite loss
-  bool all_stop_ = false;     ///< whether any rank was told to stop
+  int all_stop_ = 0;          ///< the signal that some rank received; 0: none
   bool at_own_pace_ = false;  ///< in an epoch in which no step waits for other ranks
   bool settles_ = false;      ///< whether the next step begins by settling the weights
   TrainerOptions options_;

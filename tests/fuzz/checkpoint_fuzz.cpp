@@ -22,6 +22,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* bytes, size_t size) {
   const auto again = train::parse_header(train::format_header(header), "written");
   if (again.progress.arch != header.progress.arch) abort();
   if (again.progress.epoch != header.progress.epoch) abort();
+  if (again.progress.samples != header.progress.samples) abort();
+  if (again.progress.steps != header.progress.steps) abort();
   if (again.progress.recipe != header.progress.recipe) abort();
   if (again.dropout_calls != header.dropout_calls) abort();
   if (again.ready_order != header.ready_order) abort();

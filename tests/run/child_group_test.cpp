@@ -26,6 +26,14 @@ const bool is_no_child = [] {
     std::fputs("one\ntwo\nno end", stdout);
     std::fflush(stdout);
   }
+  if (deed == "stops") {  // as a rank does: tells the parent, and ends when told
+    static volatile std::sig_atomic_t told = 0;
+    std::signal(SIGTERM, [](int) { told = 1; });
+    ::kill(::getppid(), SIGTERM);
+    while (!told) ::usleep(1000);
+    ::usleep(400'000);  // writes its results
+    std::_Exit(128 + SIGTERM);
+  }
   while (deed == "wait") ::pause();
   const char* code = std::getenv("CHILD_CODE");
   std::_Exit(code ? std::atoi(code) : 0);
@@ -53,6 +61,25 @@ TEST(ChildGroup, AnInterruptThatCameBeforeIsPassedOn) {
   ChildGroup children(Milliseconds(50));
   children.start("waits", child("wait"), kNone);
   EXPECT_EQ(children.wait(interrupted), 128 + SIGINT);
+}
+
+// The first child ends at once: its signal has stopped it. The others write for longer
+// than the grace, which is for failures.
+TEST(ChildGroup, ATerminationIsPassedOnAndWaitsForTheWriters) {
+  ChildGroup children(Milliseconds(1));
+  children.start("writes", child("stops"), kNone);
+  children.start("ended", child("end"), {{"CHILD_CODE", "130"}});
+  EXPECT_EQ(children.wait(not_interrupted), 128 + SIGTERM);
+  EXPECT_EQ(children.signal(), SIGTERM);
+}
+
+TEST(ChildGroup, ASignalThatOnlyAChildReceivedIsItsCode) {
+  ChildGroup children(Milliseconds(1));
+  children.start("told by another", child("end"), {{"CHILD_CODE", "130"}});
+  children.start("ended", child("end"), {{"CHILD_CODE", "143"}});
+  children.start("well", child("end"), kNone);
+  EXPECT_EQ(children.wait(not_interrupted), 128 + SIGTERM);
+  EXPECT_EQ(children.signal(), 0);
 }
 
 TEST(ChildGroup, ReadsWholeLines) {

@@ -191,8 +191,8 @@ TEST(DpCriterion, AResumedRunContinuesBitwise) {
     EXPECT_EQ(run_training(second), 0);
     EXPECT_EQ(last_losses(summary, 2), uninterrupted);
     EXPECT_NE(uninterrupted[0], uninterrupted[1]);
+    fs::remove_all(folder);
   }
-  fs::remove_all(folder);
   fs::remove(summary);
 }
 
