@@ -14,6 +14,7 @@
 #include "engine/data/cifar10.h"
 #include "engine/data/generated.h"
 #include "engine/data/image_folder.h"
+#include "engine/data/rank_sampler.h"
 #include "engine/data/sparse.h"
 #include "engine/plan/launch_arithmetic.h"
 #include "run/environment.h"
@@ -254,18 +255,16 @@ std::unique_ptr<data::DataLoader> train_loader(const RunConfig& c, const DataSet
   data::LoaderOptions loader = loader_options(c, place);
   loader.shuffle = !c.data.no_shuffle;
   if (place.group) {
-    const bool has_all = visits_all(c, place);
-    const uint64_t seed = c.recipe.seed + (has_all ? place.rank : 0);
-    std::shared_ptr<const data::Sampler> all;
-    if (c.data.no_shuffle) {
-      all = std::make_shared<data::SequentialSampler>(data.train->size());
-    } else {
-      all = std::make_shared<data::RandomSampler>(data.train->size(), seed);
-    }
+    const int64_t length = data.train->size();
+    const bool shuffle = !c.data.no_shuffle;
     loader.shuffle = false;
-    loader.sampler =
-        std::make_shared<data::DistributedSampler>(all, place.rank, place.world);
-    if (has_all) loader.sampler = all;
+    if (!visits_all(c, place)) {
+      loader.sampler = data::rank_sampler()(
+          {length, place.rank, place.world, shuffle, c.recipe.seed});
+    } else if (shuffle) {
+      loader.sampler =
+          std::make_shared<data::RandomSampler>(length, c.recipe.seed + place.rank);
+    }
   }
   return std::make_unique<data::DataLoader>(data.train, loader);
 }
@@ -279,9 +278,11 @@ TestLoaders test_loaders(const RunConfig& c, const DataSets& data,
                          const RankPlace& place) {
   data::LoaderOptions loader = loader_options(c, place);
   if (!place.group) return {std::make_unique<data::DataLoader>(data.test, loader), {}};
-  const auto all = std::make_shared<data::SequentialSampler>(data.test->size());
-  const auto share = std::make_shared<data::DistributedSampler>(
-      all, place.rank, place.world, /*drop_last=*/true);
+  const auto share = data::rank_sampler()({.length = data.test->size(),
+                                           .rank = place.rank,
+                                           .world = place.world,
+                                           .shuffle = false,
+                                           .drop_last = true});
   loader.sampler = share;
   TestLoaders loaders{std::make_unique<data::DataLoader>(data.test, loader), {}};
   const int64_t shared = share->size() * place.world;

@@ -94,7 +94,8 @@ std::optional<Batch> DataLoader::take() {
   if (taken_ == maker_->batches()) return std::nullopt;
   const int64_t number = taken_++;
   if (options_.workers == 0) {
-    const tracer::HostEvent call("call", "_MapDatasetFetcher.fetch");
+    tracer::HostEvent call("call", "_MapDatasetFetcher.fetch");
+    call.arg(tracer::Arg::integers("indices", maker_->indices(number)));
     return maker_->make(number, kCallingThread);
   }
   if (!prefetcher_) throw std::runtime_error("DataLoader: the workers are stuck");

@@ -54,6 +54,8 @@ class BatchMaker {
 
   int64_t batches() const { return static_cast<int64_t>(batches_.size()); }
   Batch make(int64_t batch, int worker) const;
+  /// Returns the samples of a batch, as the sampler asked for them.
+  const std::vector<int64_t>& indices(int64_t batch) const { return batches_[batch]; }
   WorkLog& log() { return log_; }
 
   /// Maximum number of prefetched batches.

@@ -28,6 +28,10 @@ std::vector<int64_t> RandomSampler::indices(int64_t epoch) const {
   return order;
 }
 
+DistributedSampler::DistributedSampler(std::shared_ptr<const Sampler> all, int rank,
+                                       int world, bool drop_last)
+    : all_(std::move(all)), rank_(rank), world_(world), drop_last_(drop_last) {}
+
 int64_t DistributedSampler::size() const {
   return plan::distributed_count(all_->size(), world_, drop_last_);
 }

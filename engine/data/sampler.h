@@ -47,8 +47,7 @@ class RandomSampler : public Sampler {
 class DistributedSampler : public Sampler {
  public:
   DistributedSampler(std::shared_ptr<const Sampler> all, int rank, int world,
-                     bool drop_last = false)
-      : all_(std::move(all)), rank_(rank), world_(world), drop_last_(drop_last) {}
+                     bool drop_last = false);
   int64_t size() const override;
   std::vector<int64_t> indices(int64_t epoch) const override;
 

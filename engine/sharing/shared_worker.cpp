@@ -20,34 +20,32 @@ SharedWorker::SharedWorker(nn::Module& model, std::shared_ptr<SharedModel> share
 void SharedWorker::before_forward() {
   tracer::Phase phase(tracer::phases::pull);
   join();
-  if (lock_ != LockFor::nothing) shared_->lock().acquire();
-  int64_t event = tracer::kNone;
-  {
-    const tracer::HostEvent read("op", tracer::names::read_shared);
-    last_ = {.read_version = shared_->read(read_)};
-    event = read.id();
-  }
-  if (lock_ == LockFor::update) shared_->lock().release(event);
+  last_ = {.read_version = shared_begin()(*this, lock_)};
   pull(reasons::pull);
 }
 
 void SharedWorker::update(optim::Optimizer& optimizer) {
   tracer::HostEvent* const phase = tracer::innermost_host_event();
   optimizer.step();
-  const Tensors next = push();
-  if (lock_ == LockFor::update) shared_->lock().acquire();
-  int64_t event = tracer::kNone;
-  {
-    const tracer::HostEvent change("op", tracer::names::update_shared);
-    last_ = shared_->apply(read_, next, last_.read_version);
-    event = change.id();
-  }
-  if (lock_ != LockFor::nothing) shared_->lock().release(event);
+  next_ = push();
+  last_ = shared_end()(*this, lock_, last_.read_version);
   if (!phase) return;
   phase->arg({keys::worker, worker_});
   phase->arg({keys::read_version, last_.read_version});
   phase->arg({keys::version, last_.version});
   if (shared_->has_values()) phase->arg({keys::lost_updates, last_.lost});
+}
+
+int64_t SharedWorker::read() {
+  const tracer::HostEvent read("op", tracer::names::read_shared);
+  event_ = read.id();
+  return shared_->read(read_);
+}
+
+Update SharedWorker::apply(int64_t read_version) {
+  const tracer::HostEvent change("op", tracer::names::update_shared);
+  event_ = change.id();
+  return shared_->apply(read_, next_, read_version);
 }
 
 /// All workers have made their updates when one of them reads, and none makes another

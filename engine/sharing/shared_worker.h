@@ -3,17 +3,11 @@
 
 #include <memory>
 
+#include "engine/sharing/shared_access.h"
 #include "engine/sharing/shared_model.h"
 #include "engine/sharing/sharing.h"
 
 namespace lockstep::sharing {
-
-/// While what a worker holds the model's lock.
-enum class LockFor {
-  nothing,  ///< Hogwild
-  update,   ///< while it reads the weights, and while it updates them
-  step,     ///< from reading the weights to updating them
-};
 
 /// One worker. It reads the weights of the shared model, computes gradients with its
 /// own copy of them on its device, makes its optimizer's step there, and applies that
@@ -23,7 +17,7 @@ enum class LockFor {
 ///
 /// With one worker, or with the lock for the whole step, this is bit by bit the same as
 /// training on one device, whatever the optimizer (see moved()).
-class SharedWorker : public Sharing {
+class SharedWorker : public Sharing, private SharedAccess {
  public:
   SharedWorker(nn::Module& model, std::shared_ptr<SharedModel> shared, int worker,
                LockFor lock);
@@ -41,6 +35,11 @@ class SharedWorker : public Sharing {
   const Update& last_update() const { return last_; }
 
  private:
+  void acquire() override { shared_->lock().acquire(); }
+  void release() override { shared_->lock().release(event_); }
+  int64_t read() override;
+  Update apply(int64_t read_version) override;
+
   void join();
   void pull(const char* why);
   Tensors push() const;
@@ -50,7 +49,9 @@ class SharedWorker : public Sharing {
   const LockFor lock_;
   std::vector<nn::Named<Tensor>> tensors_;  ///< parameters, then buffers
   Tensors read_;  ///< on the host: what the last read returned
+  Tensors next_;  ///< on the host: what the optimizer made of it
   Update last_;
+  int64_t event_ = tracer::kNone;  ///< of the last access
 };
 
 }  // namespace lockstep::sharing

@@ -8,12 +8,14 @@
 
 #include "engine/autograd/engine.h"
 #include "engine/data/batch_queue.h"
+#include "engine/data/rank_sampler.h"
 #include "engine/distributed/collectives/ring.h"
 #include "engine/distributed/ddp/gradient_sync.h"
 #include "engine/distributed/ddp/sync_batch_norm.h"
 #include "engine/models/vgg.h"
 #include "engine/nn/module_call.h"
 #include "engine/parallel/primitives.h"
+#include "engine/sharing/shared_access.h"
 #include "engine/train/trainer.h"
 
 namespace lockstep::lessons {
@@ -48,6 +50,7 @@ const std::vector<NamedSlot>& all_slots() {
       named(nn::module_call()),
       named(models::classifier_input()),
       named(data::batch_queue()),
+      named(data::rank_sampler()),
       named(dp.scatter),
       named(dp.replicate),
       named(dp.parallel_apply),
@@ -58,6 +61,8 @@ const std::vector<NamedSlot>& all_slots() {
       named(distributed::sync_statistics()),
       named(distributed::sync_backward_sums()),
       named(distributed::ring_all_reduce()),
+      named(sharing::shared_begin()),
+      named(sharing::shared_end()),
       named(distributed::gradient_sync_factory())};
   return slots;
 }

@@ -6,6 +6,7 @@
 #include <map>
 #include <numeric>
 
+#include "engine/data/rank_sampler.h"
 #include "tests/engine/data/golden.h"
 
 namespace lockstep::data {
@@ -60,6 +61,35 @@ TEST(Sampler, RandomPrefersNoPermutation) {
     chi_square += (count - 1000.0) * (count - 1000.0) / 1000.0;
   }
   EXPECT_LT(chi_square, 49.7);
+}
+
+TEST(Sampler, OfARankIsEveryNthSampleOfTheShuffledOrder) {
+  for (const bool drop_last : {false, true}) {
+    Indices dealt(drop_last ? 8 : 12);
+    for (int rank = 0; rank < 4; ++rank) {
+      const auto sampler = rank_sampler()({10, rank, 4, true, 3, drop_last});
+      const Indices own = sampler->indices(2);
+      EXPECT_EQ(sampler->size(), static_cast<int64_t>(own.size()));
+      for (size_t k = 0; k < own.size(); ++k) dealt.at(4 * k + rank) = own[k];
+    }
+    Indices order = RandomSampler(10, 3).indices(2);
+    order.push_back(order[0]);
+    order.push_back(order[1]);
+    order.resize(dealt.size());
+    EXPECT_EQ(dealt, order);
+  }
+  EXPECT_EQ(rank_sampler()({.length = 5, .rank = 1, .world = 2, .shuffle = false})
+                ->indices(7),
+            (Indices{1, 3, 0}));
+}
+
+TEST(Sampler, OfARankIsASlot) {
+  rank_sampler().plug([](const Share& share) {
+    return std::make_shared<RangeSampler>(share.rank, share.length);
+  });
+  EXPECT_EQ(rank_sampler()({.length = 4, .rank = 2, .world = 3})->indices(0),
+            (Indices{2, 3}));
+  rank_sampler().unplug();
 }
 
 TEST(Sampler, TheLastShortBatchIsRealUnlessDropped) {
