@@ -141,9 +141,12 @@ void check_compared(const ViewOptions& o) {
       {o.tree, "--tree"}, {o.quiz, "--quiz"},       {o.sliders, "--emulate"}};
   for (const auto& [given, flag] : hidden) {
     if (!given) continue;
+    const char* const fix = flag == std::string_view("--emulate")
+                                ? "write the emulated trace with ./lockstep emulate … -o "
+                                  "FILE, and compare the files"
+                                : "leave out one of them";
     throw UsageError(fmt::format(
-        "{} needs a panel that --compare does not show; fix: leave out one of them",
-        flag));
+        "{} needs a panel that --compare does not show; fix: {}", flag, fix));
   }
 }
 

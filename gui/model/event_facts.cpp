@@ -98,16 +98,14 @@ EventFacts::EventFacts(const Model& model, const State& state, const Breakdown& 
   const uint32_t number = model.steps[state.step].event;
   if (number != kNoEvent) step_args_ = args_of(model, model.events[number]);
   chunks_ = integers(step_args_, keys::chunks);
-  for (const Device& device : model.devices) {
-    computes_ &= !device.name.starts_with("null");
-  }
+  computes_ = model.has_device_times();
   add_common();
 }
 
 void EventFacts::add_common() {
   const Lane& lane = model_.lanes[event_.lane];
   facts_.text("name", name(), 60);
-  facts_.time("time", event_.dur);
+  if (computes_ || lane.is_host()) facts_.time("time", event_.dur);
   facts_.time("at", event_.ts);
   facts_.text("category", string_arg(json_, "cat"), 30);
   facts_.text("process", lane.process, 30);

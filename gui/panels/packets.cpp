@@ -110,7 +110,7 @@ std::string packet_label(const OpenTrace& trace, const Packet& packet) {
       fmt::format("{}  {}", human_bytes(copy.bytes), model.strings[copy.why]);
   if (!packet.waits) return words;
   if (!model.has_device_times()) return words + " · waits";
-  return words + " · in " + human_time(time_until(trace, copy.event));
+  return words + " · starts in " + human_time(time_until(trace, copy.event));
 }
 
 }  // namespace lockstep::gui

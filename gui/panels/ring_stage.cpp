@@ -57,12 +57,12 @@ void draw_ring(const Ui& ui, const RingLayout& layout, ImU32 colour, bool record
   }
 }
 
-/// Returns "in 450 ms · " if the collective is being launched but has not started.
+/// Returns "starts in 450 ms · " if the collective is being launched but has not started.
 std::string when(const OpenTrace& trace, const Underway& now) {
   if (!now.to_come || !trace.model->has_device_times()) return "";
   const uint32_t last = trace.model->collectives[now.collective].events.back();
   const int64_t delay = time_until(trace, last);  // messages wait for the last rank
-  return delay <= 0 ? "" : "in " + human_time(delay) + " · ";
+  return delay <= 0 ? "" : "starts in " + human_time(delay) + " · ";
 }
 
 /// Draws the current collective inside the ring: what it reduces and its progress.

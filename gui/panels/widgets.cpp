@@ -132,7 +132,7 @@ int64_t time_until(const OpenTrace& trace, uint32_t event) {
 }
 
 float draw_delay(const Ui& ui, const Rect& box, int64_t delay, float room) {
-  const std::string text = "in " + human_time(delay);
+  const std::string text = "starts in " + human_time(delay);
   const float wide = ui.width(Type::small, text) + 8;
   if (wide > room / 2) return 0;
   const float y = box.y + (box.h - ui.line_height(Type::small)) / 2;

@@ -53,6 +53,26 @@ namespace {
 using namespace test;             // NOLINT
 using namespace tracer::testing;  // NOLINT
 
+// Devices of type null compute nothing, so the times of their tasks mean nothing.
+TEST(Narration, OfNullDevicesTellsNoTimes) {
+  for (const char* file : {"dp.json.gz", "ddp.json.gz"}) {
+    std::string text = tracer::read_whole_file(golden() / "viewer" / file);
+    for (size_t at = 0; (at = text.find("\"cpu:", at)) != text.npos;) {
+      text.replace(at, 5, "\"null:");
+    }
+    const Model model = load_model(file, text);
+    expect_readable(model);
+    const Breakdown step = break_down(model, 0);
+    for (uint32_t event = 0; event < model.events.size(); ++event) {
+      const bool on_device = !model.lanes[model.events[event].lane].is_host();
+      if (!on_device || model.step_of(model.events[event]) != 0) continue;
+      const State state = state_at(model, at_event(model, event));
+      const std::string said = narrate(model, state, step).text;
+      EXPECT_FALSE(std::regex_search(said, std::regex(R"([0-9] (ns|µs|ms|s)\b)"))) << said;
+    }
+  }
+}
+
 TEST(Narration, TheHeaderShowsTheMadeTraces) {
   const std::string file = "tests/gui/model/narration_test.cpp";
   expect_header_shows(file, names_of(made("dp", kDataParallel).model()));
