@@ -54,6 +54,9 @@ class Process {
   /// Returns true until wait() or poll() has reported that the child has ended.
   bool running() const { return id_ > 0; }
 
+  /// Returns the child's process id; −1 once it has ended.
+  pid_t id() const { return id_; }
+
   /// Waits until the child has ended. Later calls return the same status.
   ExitStatus wait();
 

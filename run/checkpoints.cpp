@@ -9,6 +9,7 @@
 #include <span>
 
 #include "run/resume.h"
+#include "run/writing.h"
 
 namespace lockstep::run {
 namespace {
@@ -130,6 +131,7 @@ void Checkpoints::end_epoch(const train::EpochResult& tested) {
 }
 
 void Checkpoints::save(const fs::path& path, const train::Snapshot& snapshot) {
+  const Writing writing;
   try {
     train::save_checkpoint(path, snapshot);
     if (path == folder_->newest()) in_file_ = now_;

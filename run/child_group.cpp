@@ -9,12 +9,16 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "run/writing.h"
+
 namespace lockstep::run {
 namespace {
 
 std::atomic<int> told_to_end{0};  ///< the signal received; 0: none
 
 void on_signal(int number) { told_to_end = number; }
+
+constexpr std::chrono::seconds kTimeToWrite{60};  ///< after another child's failure
 
 bool ends_a_run(int code) { return code == 128 + SIGINT || code == 128 + SIGTERM; }
 
@@ -129,7 +133,7 @@ int ChildGroup::wait(const std::atomic<bool>& interrupted) {
 int ChildGroup::wait_for_all(const std::atomic<bool>& interrupted) {
   if (interrupted) told_to_end = SIGINT;
   int failure = 0;
-  TimePoint end_at = TimePoint::max();
+  TimePoint end_at = TimePoint::max(), writers_end_at = TimePoint::max();
   bool terminated = false;
   while (!running_.empty()) {
     if (const int signal = told_to_end.exchange(0)) {
@@ -137,9 +141,12 @@ int ChildGroup::wait_for_all(const std::atomic<bool>& interrupted) {
       signal_ = signal;
     }
     const bool reaped = reap(failure);
-    if (failed_ && end_at == TimePoint::max()) end_at = Clock::now() + grace_;
+    if (failed_ && end_at == TimePoint::max()) {
+      end_at = Clock::now() + grace_;
+      writers_end_at = Clock::now() + kTimeToWrite;
+    }
     if (Clock::now() >= end_at) {
-      signal_all(terminated ? SIGKILL : SIGTERM);
+      end_rest(Clock::now() >= writers_end_at, terminated ? SIGKILL : SIGTERM);
       end_at = Clock::now() + Milliseconds(250);
       terminated = true;
     }
@@ -169,6 +176,16 @@ bool ChildGroup::reap(int& first_failure) {
     return true;
   }
   return false;
+}
+
+/// Sends a signal to the children that still run; to those that write only if
+/// `writers`.
+void ChildGroup::end_rest(bool writers, int number) {
+  for (Child& child : running_) {
+    if (!writers && is_writing(child.process.id())) continue;
+    child.process.signal(number);
+    we_signalled_ = true;
+  }
 }
 
 void ChildGroup::signal_all(int number) {

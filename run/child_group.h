@@ -39,9 +39,10 @@ class LineReader {
 class ChildGroup {
  public:
   /// If a child fails, the others have `grace` to exit on their own (and report which
-  /// rank is to blame); after that they are terminated, and killed if necessary. There
-  /// is no limit after a child that exits with 130 or 143, because a signal stopped it.
-  /// From here on, SIGINT and SIGTERM are held for wait().
+  /// rank is to blame); after that they are terminated, and killed if necessary. Those
+  /// that write their results (writing.h) have a minute. There is no limit after a
+  /// child that exits with 130 or 143, because a signal stopped it. From here on,
+  /// SIGINT and SIGTERM are held for wait().
   explicit ChildGroup(Milliseconds grace);
   ~ChildGroup();  ///< kills the remaining children
   ChildGroup(const ChildGroup&) = delete;
@@ -80,6 +81,7 @@ class ChildGroup {
   int wait_for_all(const std::atomic<bool>& interrupted);
   bool reap(int& first_failure);
   void signal_all(int number);
+  void end_rest(bool writers, int number);
 
   class SignalsCaught;
   struct Child {

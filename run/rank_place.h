@@ -28,7 +28,8 @@ struct RankPlace {
   std::shared_ptr<sharing::ParameterServers> servers = nullptr;   ///< --mode ps
   std::shared_ptr<distributed::Neighbours> neighbours = nullptr;  ///< if processes
   std::shared_ptr<distributed::RankClock> clock = nullptr;        ///< if processes
-  bool main() const { return rank == 0; }                         ///< prints and saves
+  std::shared_ptr<train::StopNotice> stop_notice = nullptr;  ///< --device-type null
+  bool main() const { return rank == 0; }                    ///< prints and saves
 };
 
 /// Returns the rank of this process, started by spawn_ranks() or `launch`, by another

@@ -25,6 +25,7 @@
 #include "run/sharing.h"
 #include "run/train.h"
 #include "run/words.h"
+#include "run/writing.h"
 #include "tracer/format/merge.h"
 #include "tracer/record/recorder.h"
 #include "tracer/record/traceback.h"
@@ -50,6 +51,7 @@ std::string rank_file(const std::string& path, int rank) {
 /// Rank 0 merges the ranks' files if they are all on this machine.
 void merge_rank_files(const RunConfig& c, int world, distributed::Store& store,
                       Milliseconds timeout) {
+  const Writing writing;
   std::vector<tracer::Trace> traces;
   std::vector<std::string> files;
   for (int rank = 0; rank < world; ++rank) {
@@ -295,6 +297,9 @@ int train_in_process(const RunConfig& given, const RankPlace& started) {
                                       place.world,
                                       timeout,
                                       {c.device.type, place.rank}}));
+  if (c.device.type == DeviceType::null) {
+    place.stop_notice = std::make_shared<train::StopNotice>(store);
+  }
   distributed::Monitor* watching = nullptr;
   std::unique_ptr<sharing::DeathWatch> watch;
   std::atomic_flag ends;

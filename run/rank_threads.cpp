@@ -186,6 +186,10 @@ int train_in_threads(const RunConfig& c, const DataSets& data, tracer::Trace* tr
   const auto timeout = Milliseconds(static_cast<int64_t>(c.distributed.timeout * 1000));
   const auto hub = std::make_shared<distributed::LocalHub>(world);
   const auto store = std::make_shared<distributed::HashStore>(timeout);
+  std::shared_ptr<train::StopNotice> stop_notice;
+  if (c.device.type == DeviceType::null) {
+    stop_notice = std::make_shared<train::StopNotice>(store);
+  }
   const nn::Construction construction = nn::construction();
   const bool gates = !c.output.trace.empty() || !c.output.summary.empty() || trace;
   const auto shared = shared_model_of(c, world);
@@ -207,6 +211,7 @@ int train_in_threads(const RunConfig& c, const DataSets& data, tracer::Trace* tr
     RankPlace place{rank, world, rank, world};
     place.shared = shared;
     place.servers = servers;
+    place.stop_notice = stop_notice;
     RecordingHooks hooks;
     hooks.records = rank == 0;
     hooks.around = [&](train::Trainer& trainer) {

@@ -13,6 +13,7 @@
 #include "engine/runtime/device_context.h"
 #include "run/devices.h"
 #include "run/environment.h"
+#include "run/writing.h"
 #include "tracer/analysis/summary.h"
 #include "tracer/format/keys.h"
 #include "tracer/format/lanes.h"
@@ -259,8 +260,8 @@ const tracer::Trace& Recording::trace() {
 }
 
 void Recording::finish() {
-  if (finished_) return;
-  finished_ = true;
+  if (std::exchange(finished_, true)) return;
+  const Writing writing;
   trainer_.before_step = nullptr;
   trainer_.after_step = nullptr;
   for (Device device : devices_) runtime::context(device).synchronize();
@@ -304,6 +305,7 @@ void Recording::write_until_failure(const std::string& error) {
 
 void Recording::rescue(const std::string& error) noexcept {
   if (std::exchange(finished_, true) || last_ == 0) return;
+  const Writing writing;
   try {
     if (!trace_.events.empty() && !written_) write_trace();
     if (!written_) write_until_failure(error);

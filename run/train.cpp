@@ -247,6 +247,7 @@ train::TrainerOptions trainer_options(const RunConfig& c, const RankPlace& place
   options.devices = {{c.device.type, place.rank}};
   options.group = place.group;
   options.make_sharing = sharing_of(c, place);
+  options.stop_notice = place.stop_notice;
   options.ddp.broadcast_buffers = !c.ddp.no_broadcast_buffers;
   options.sync_bn = c.ddp.sync_bn;
   distributed::ReducerOptions& reducer = options.ddp.reducer;

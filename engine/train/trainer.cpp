@@ -37,15 +37,6 @@ EpochResult joined(const EpochResult& a, const EpochResult& b) {
           b.complete};
 }
 
-/// What a rank contributes to the sum by which all ranks learn of a signal: 1 for an
-/// interrupt, and for a termination more than all interrupts together.
-int64_t vote(int signal, int ranks) {
-  return signal == 0 ? 0 : signal == SIGTERM ? ranks + 1 : 1;
-}
-int signal_of_votes(int64_t votes, int ranks) {
-  return votes > ranks ? SIGTERM : votes > 0 ? SIGINT : 0;
-}
-
 }  // namespace
 
 std::atomic<bool> Trainer::stop{false};
@@ -173,6 +164,10 @@ EpochResult Trainer::run(data::DataLoader& loader, bool train,
         train ? turn_of(i - first - skipped, loader.size() - first - skipped, last_step)
               : Turn{};
     const StepResult result = step(loader, train, turn, reduce, waited_for_data);
+    if (reduce && options_.stop_notice) {
+      runtime::context(options_.devices[0]).synchronize();
+      all_stop_ = options_.stop_notice->read_after(result.step);
+    }
 
     if (result.batch > 0) {
       if (train) warn_if_diverged(result);
@@ -239,15 +234,27 @@ void Trainer::say_skipped(const std::string& prefix, int64_t batch, int64_t batc
                static_cast<long long>(batches), in_step() ? "a rank's" : "its");
 }
 
+/// Returns what this rank adds to the sum by which all ranks learn of a signal: 1 for
+/// an interrupt, and for a termination more than all interrupts together.
+int64_t Trainer::own_vote() {
+  const int signal = own_stop();
+  if (signal == 0) return 0;
+  if (options_.stop_notice) options_.stop_notice->give(next_step_ - 1, signal);
+  return signal == SIGTERM ? options_.group->size() + 1 : 1;
+}
+void Trainer::take_votes(int64_t votes) {
+  if (options_.stop_notice) return;  // see run()
+  all_stop_ = votes > options_.group->size() ? SIGTERM : votes > 0 ? SIGINT : 0;
+}
+
 /// Returns whether the batch is empty; with `reduce`, whether any rank's batch is: the
 /// ranks skip it together, since each collective needs all of them.
 bool Trainer::is_skipped(const data::Batch& batch, bool reduce) {
   const bool empty = batch.size() == 0;
   if (!reduce || !options_.skips_batches) return empty;
   const std::vector<int64_t> sums = distributed::sum_integers(
-      *options_.group, options_.devices[0],
-      {empty, vote(own_stop(), options_.group->size())}, "metrics");
-  all_stop_ = signal_of_votes(sums[1], options_.group->size());
+      *options_.group, options_.devices[0], {empty, own_vote()}, "metrics");
+  take_votes(sums[1]);
   return sums[0] > 0;
 }
 
@@ -346,16 +353,16 @@ Turn Trainer::turn_of(int64_t batch, int64_t batches, int64_t last_step) const {
 void Trainer::reduce_metrics(StepResult& result) {
   tracer::Phase phase("metrics");
   const auto n = static_cast<double>(result.batch);
-  const std::vector<double> sums = distributed::sum_reals(
-      *options_.group, options_.devices[0],
-      {result.loss * n, result.acc1 * n, result.acc5 * n, n,
-       static_cast<double>(vote(own_stop(), options_.group->size()))},
-      "metrics");
+  const std::vector<double> sums =
+      distributed::sum_reals(*options_.group, options_.devices[0],
+                             {result.loss * n, result.acc1 * n, result.acc5 * n, n,
+                              static_cast<double>(own_vote())},
+                             "metrics");
   result.loss = sums[0] / sums[3];
   result.acc1 = sums[1] / sums[3];
   result.acc5 = sums[2] / sums[3];
   result.batch = static_cast<int64_t>(sums[3]);
-  all_stop_ = signal_of_votes(std::llround(sums[4]), options_.group->size());
+  take_votes(std::llround(sums[4]));
 }
 
 void Trainer::forward_only(data::DataLoader& loader, int64_t last_step) {

@@ -11,6 +11,7 @@
 #include "engine/runtime/slot.h"
 #include "engine/sharing/sharing.h"
 #include "engine/train/mode.h"
+#include "engine/train/stop_notice.h"
 #include "engine/train/train_step.h"
 #include "tracer/record/recorder.h"
 
@@ -34,6 +35,7 @@ struct TrainerOptions {
   int accumulate = 1;          ///< number of batches per optimizer step
   std::optional<double> clip_grad_norm;              ///< see optim::clip_grad_norm_
   std::shared_ptr<distributed::ProcessGroup> group;  ///< of all ranks; null: no ranks
+  std::shared_ptr<StopNotice> stop_notice;  ///< of ranks whose devices compute nothing
   distributed::DdpOptions ddp;
   sharing::MakeSharing make_sharing;  ///< modes with ranks other than DDP
   std::optional<parallel::PipelineOptions> pipeline;  ///< model-parallel
@@ -170,6 +172,8 @@ class Trainer {
   void warn_of_scalars() const;
   void warn_if_diverged(const StepResult& result);
   void say_skipped(const std::string& prefix, int64_t batch, int64_t batches);
+  int64_t own_vote();
+  void take_votes(int64_t votes);
   bool is_skipped(const data::Batch& batch, bool reduce);
   void describe_hybrid(tracer::HostEvent& event, bool synced) const;
   void describe(tracer::HostEvent& event, const Inputs& host, const Tensor& output,

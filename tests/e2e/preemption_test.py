@@ -191,6 +191,19 @@ class Preemption(PreemptionTest):
                                           r"SIGTERM after \d+ steps$")
         self.assertGreater(place_of(contents(self.newest("parts"))[0]), (0, 0))
 
+    def test_ranks_whose_devices_compute_nothing(self):
+        null = ["train", "-a", "resnet18", "--device-type", "null", "--dataset",
+                "generated", "--length", 24, "-b", 6, "-j", 0, "-p", 1, "--mode", "ddp"]
+        for how in ["--devices", 3], [*NODE, "--devices", 3]:
+            part = Run([*null, *how, "--checkpoint", self.path("parts"), "--resume",
+                        "auto"])
+            self.addCleanup(part.kill)
+            part.wait_for(STEP, 10)
+            one = part.rank_pids().get(1, part.pid)
+            os.kill(one, signal.SIGTERM)
+            self.assertEqual(part.end(), 128 + signal.SIGTERM, part.err)
+            self.assertTrue(any("=> checkpoint written: " in line for line in part.out))
+
     def test_repeated_sigterm_does_not_lose_the_checkpoint(self):
         part = self.begin("processes")
         part.wait_for(STEP, 20)

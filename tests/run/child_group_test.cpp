@@ -5,9 +5,12 @@
 
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <mutex>
 
 #include "run/environment.h"
+#include "run/writing.h"
 
 namespace lockstep::run {
 namespace {
@@ -15,6 +18,11 @@ namespace {
 /// The command line of a child: ChildGroup starts a copy of this program.
 std::vector<std::string> child(const std::string& deed) {
   return {"run_test", "--child", deed};
+}
+
+std::string file_of_writer() {
+  const char* file = std::getenv("CHILD_FILE");
+  return file ? file : "";
 }
 
 /// If this process is a child, performs the requested action before any test runs.
@@ -33,6 +41,15 @@ const bool is_no_child = [] {
     while (!told) ::usleep(1000);
     ::usleep(400'000);  // writes its results
     std::_Exit(128 + SIGTERM);
+  }
+  if (deed == "write") {
+    const Writing writing;
+    std::ofstream(file_of_writer()) << "begun";
+    ::usleep(400'000);
+    std::ofstream(file_of_writer()) << "written";
+  }
+  while (deed == "end after write" && !std::filesystem::exists(file_of_writer())) {
+    ::usleep(1000);
   }
   while (deed == "wait") ::pause();
   const char* code = std::getenv("CHILD_CODE");
@@ -71,6 +88,22 @@ TEST(ChildGroup, ATerminationIsPassedOnAndWaitsForTheWriters) {
   children.start("ended", child("end"), {{"CHILD_CODE", "130"}});
   EXPECT_EQ(children.wait(not_interrupted), 128 + SIGTERM);
   EXPECT_EQ(children.signal(), SIGTERM);
+}
+
+TEST(ChildGroup, AChildThatWritesIsNotEndedByAnothersFailure) {
+  const std::string file = std::filesystem::temp_directory_path() /
+                           ("lockstep-writes-" + std::to_string(::getpid()));
+  ChildGroup children(Milliseconds(1));
+  children.start("writes", child("write"), {{"CHILD_FILE", file}});
+  children.start("waits", child("wait"), kNone);
+  children.start("three", child("end after write"),
+                 {{"CHILD_CODE", "3"}, {"CHILD_FILE", file}});
+  EXPECT_EQ(children.wait(not_interrupted), 3);
+  std::string said;
+  std::ifstream written(file);
+  std::getline(written, said);
+  EXPECT_EQ(said, "written");
+  std::filesystem::remove(file);
 }
 
 TEST(ChildGroup, ASignalThatOnlyAChildReceivedIsItsCode) {
