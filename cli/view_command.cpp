@@ -100,7 +100,10 @@ void go_to(const ViewOptions& o, gui::App& app) {
     if (!parsed) throw UsageError("--at: " + why);
     position = *parsed;
   }
-  if (o.time_order) position = gui::in_time_order(*trace.model, position);
+  if (o.time_order) {
+    if (!o.at.empty()) position = gui::at_first_task(*trace.model, position);
+    position = gui::in_time_order(*trace.model, position);
+  }
   std::string why;
   const auto chosen = gui::at_choice(*trace.model, position, o.choice, why);
   if (!chosen) throw UsageError("--rank, --device: " + why);
@@ -129,6 +132,10 @@ void emulate_now(const ViewOptions& o, gui::App& app) {
   if (!app.what_if->problem.empty()) {
     throw std::runtime_error("--emulate: " + app.what_if->problem);
   }
+}
+
+void print_emulated(const gui::App& app) {
+  if (app.what_if == nullptr) return;
   std::printf("emulated step: %lld ns; %s\n",
               static_cast<long long>(step_lengths(app).first),
               what_if_command(app).c_str());
@@ -141,10 +148,11 @@ void check_compared(const ViewOptions& o) {
       {o.tree, "--tree"}, {o.quiz, "--quiz"},       {o.sliders, "--emulate"}};
   for (const auto& [given, flag] : hidden) {
     if (!given) continue;
-    const char* const fix = flag == std::string_view("--emulate")
-                                ? "write the emulated trace with ./lockstep emulate … -o "
-                                  "FILE, and compare the files"
-                                : "leave out one of them";
+    const char* const fix =
+        flag == std::string_view("--emulate")
+            ? "write the emulated trace with ./lockstep emulate … -o "
+              "FILE, and compare the files"
+            : "leave out one of them";
     throw UsageError(fmt::format(
         "{} needs a panel that --compare does not show; fix: {}", flag, fix));
   }
@@ -193,6 +201,7 @@ int draw_pictures(const ViewOptions& o) {
   }
   emulate_now(o, app);
   go_to(o, app);
+  print_emulated(app);
   if (o.quiz && app.has_trace()) gui::ask_here(app);
   const gui::Rect whole{0, 0, static_cast<float>(size.width),
                         static_cast<float>(size.height)};

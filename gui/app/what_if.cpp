@@ -122,11 +122,23 @@ WhatIfReply WhatIfLab::begin(const std::optional<tracer::WhatIf>& question) {
   return reply;
 }
 
+/// Returns the step of one emulated device that trains one device's share.
+std::optional<int64_t> WhatIfLab::step_alone(tracer::WhatIf question) {
+  if (question.mode.empty()) return {};
+  if (question.batch > 0) question.batch /= std::max(1, question.devices);
+  question.devices = 1;
+  question.mode = "ddp";
+  question.hardware.clear();  // of its links only the host's would count
+  question.all_reduce.clear();
+  return answers_->step(question);
+}
+
 WhatIfReply WhatIfLab::step(const std::optional<tracer::WhatIf>& question) {
   WhatIfReply reply;
   try {
     reply = begin(question);
     reply.step = answers_->step(reply.question);
+    reply.alone = step_alone(reply.question);
   } catch (const std::exception& failure) {
     reply.text = text();
     reply.problem = failure.what();
@@ -141,6 +153,7 @@ WhatIfReply WhatIfLab::answer(const std::optional<tracer::WhatIf>& question) {
     const tracer::Trace trace = answers_->answer(reply.question);
     reply.step = answers_->step(reply.question);
     if (!reply.step) reply.step = join_ranks(find_steps(trace)).at(0).length();
+    reply.alone = step_alone(reply.question);
     Model model = load_model(source_.recorded.name, tracer::trace_text(trace));
     const bool analysed = model.events.size() > kAnalysedAtOnce;
     reply.trace = std::make_shared<OpenTrace>(opened_trace(std::move(model)));
@@ -243,7 +256,7 @@ void take_what_if(App& app, WhatIfReply reply) {
   } else {
     reply.question = *panel->question;
   }
-  if (reply.step && latest) panel->step = reply.step;
+  if (reply.step && latest) panel->step = reply.step, panel->alone = reply.alone;
   panel->step_of = reply.question;
   if (reply.trace == nullptr && reply.problem.empty()) return;
   panel->answered = reply.question;

@@ -30,6 +30,7 @@ struct WhatIfReply {
   WhatIfRoom room;
   int64_t recorded_step = 0;         ///< ns
   std::optional<int64_t> step;       ///< ns
+  std::optional<int64_t> alone;      ///< ns, of one such device with one share
   std::string problem;               ///< why there is no answer
   std::shared_ptr<OpenTrace> trace;  ///< nullptr if only the step was asked for
   std::vector<Gap> gaps;             ///< of that trace, with what each waits for
@@ -51,6 +52,7 @@ class WhatIfLab {
 
  private:
   WhatIfReply begin(const std::optional<tracer::WhatIf>& question);
+  std::optional<int64_t> step_alone(tracer::WhatIf question);
 
   WhatIfSource source_;
   std::unique_ptr<tracer::WhatIfAnswers> answers_;
@@ -61,8 +63,9 @@ struct WhatIfPanel {
   size_t at = 0;               ///< index of its tab
   std::optional<tracer::WhatIf> question;  ///< nullopt until the room is known
   WhatIfRoom room;
-  int64_t recorded_step = 0;    ///< ns
-  std::optional<int64_t> step;  ///< ns, of the question `step_of`
+  int64_t recorded_step = 0;     ///< ns
+  std::optional<int64_t> step;   ///< ns, of the question `step_of`
+  std::optional<int64_t> alone;  ///< ns, of one such device with one share
   std::optional<tracer::WhatIf> step_of, answered;
   std::string problem;  ///< of the question `answered`
   /// While `emulated`, the recorded trace; else the emulated one, if there is one.

@@ -253,8 +253,9 @@ std::string most_exposed_rank(const tracer::StepSummary& step) {
     if (most == nullptr || time.exposed > most->exposed) most = &time;
   }
   if (ranks.size() < 2 || most->exposed <= 0) return "";
-  return fmt::format("Of all {} ranks, **rank {}** is exposed the longest: **{}** for **{}**.",
-                     ranks.size(), most->rank, most->what, human_time(most->exposed));
+  return fmt::format(
+      "The longest of all {} ranks: **{}** of **rank {}**, exposed for **{}**.",
+      ranks.size(), most->what, most->rank, human_time(most->exposed));
 }
 
 uint32_t bucket_event(const Model& model, size_t step, int rank, int64_t bucket,

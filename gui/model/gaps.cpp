@@ -48,11 +48,13 @@ const Gap* gap_at(const Model& model, const std::vector<Gap>& gaps, uint32_t lan
   return here ? &gap : nullptr;
 }
 
-const Gap* longest_gap(const Model& model, const std::vector<Gap>& gaps) {
+const Gap* longest_gap(const Model& model, const std::vector<Gap>& gaps,
+                       const Step& step) {
   const Gap* longest = nullptr;
   for (const Gap& gap : gaps) {
     const Lane& lane = model.lanes[model.events[gap.event].lane];
     if (lane.is_host() || lane.stream != 0) continue;
+    if (gap.begin < step.begin || gap.end > step.end) continue;
     if (longest == nullptr || gap.length() > longest->length()) longest = &gap;
   }
   return longest;

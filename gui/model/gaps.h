@@ -25,8 +25,9 @@ std::vector<Gap> gaps_of(const Model& model, const std::vector<tracer::Binding>&
 /// Returns the gap of a lane at `ts`, or nullptr.
 const Gap* gap_at(const Model& model, const std::vector<Gap>& gaps, uint32_t lane,
                   int64_t ts);
-/// Returns the longest gap of the compute streams, or nullptr.
-const Gap* longest_gap(const Model& model, const std::vector<Gap>& gaps);
+/// Returns the longest gap of the compute streams in a step, or nullptr.
+const Gap* longest_gap(const Model& model, const std::vector<Gap>& gaps,
+                       const Step& step);
 
 /// Returns "device 1 waits 3.1 ms for data: conv2d starts when copy ends".
 std::string gap_words(const Model& model, const Gap& gap);

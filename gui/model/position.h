@@ -63,6 +63,10 @@ std::optional<Position> at_choice(const Model& model, const Position& position,
 /// Convert to the same moment in the other order: the event started last, or its start.
 Position in_program_order(const Model& model, const Position& position);
 Position in_time_order(const Model& model, const Position& position);
+/// Returns where the first kernel or copy begins that the call at `position` launched;
+/// `position` itself if there is none, or it is a step. When the call is made, devices
+/// may still run earlier work: in time order, this is where its own begins.
+Position at_first_task(const Model& model, const Position& position);
 
 /// Moves in program order; stops at the ends of the rank's program.
 Position moved(const Model& model, const Position& position, Move move);

@@ -275,24 +275,29 @@ WhatIf first_question(const WhatIfRoom& room) {
   return question;
 }
 
-std::string step_words(const WhatIf& question, const WhatIfRoom& room, int64_t step,
-                       int64_t recorded) {
-  const std::string took = fmt::format("**{}** a step", human_time(step));
-  const std::string before = "recorded " + human_time(recorded);
-  const std::string change = change_text(recorded, step);
+std::string step_words(const WhatIf& question, const WhatIfRoom& room,
+                       const WhatIfTimes& times) {
+  const std::string took = fmt::format("**{}** a step", human_time(times.step));
+  const std::string recorded = human_time(times.recorded);
+  const std::string change = change_text(times.recorded, times.step);
   if (question.mode.empty() || room.batches.empty()) {
-    return fmt::format("{}; {}: **{}**", took, before, change);
+    return fmt::format("{}; recorded {}: **{}**", took, recorded, change);
   }
   const int64_t batch =
       question.batch > 0 ? question.batch : room.batch * question.devices;
-  const double rate = static_cast<double>(batch) / seconds(step);
-  const double rate_before = static_cast<double>(room.batch) / seconds(recorded);
-  const std::string images = fmt::format("{} of {} images on {} device{}, {:.0f} images/s",
-                                         took, batch, question.devices,
-                                         question.devices == 1 ? "" : "s", rate);
-  if (batch == room.batch) return fmt::format("{}; {}: **{}**", images, before, change);
-  return fmt::format("{}: **{:.2f}x** as many as recorded ({} of {} on one)", images,
-                     rate / rate_before, human_time(recorded), room.batch);
+  const double rate = static_cast<double>(batch) / seconds(times.step);
+  std::string text =
+      fmt::format("{} of {} images on {} device{}, {:.0f} images/s", took, batch,
+                  question.devices, question.devices == 1 ? "" : "s", rate);
+  if (question.devices > 1 && times.alone > 0) {
+    text += fmt::format(": **{:.2f}x** one such device",
+                        question.devices * static_cast<double>(times.alone) /
+                            static_cast<double>(times.step));
+  }
+  if (batch == room.batch)
+    return fmt::format("{}. Recorded: {}, **{}**", text, recorded, change);
+  return fmt::format("{}. Recorded: {} for {} images on one", text, recorded,
+                     room.batch);
 }
 
 std::string retimed_words(const WhatIfRoom& room) {

@@ -55,10 +55,15 @@ tracer::WhatIf with_stop(Knob knob, size_t stop, tracer::WhatIf question,
 /// devices if it can be constructed, else the recorded program.
 tracer::WhatIf first_question(const WhatIfRoom& room);
 
-/// Returns what the sliders give beside the recording, in ns, as a sentence. Steps of
-/// different batches are compared by images per second.
+/// Times in ns.
+struct WhatIfTimes {
+  int64_t step = 0, recorded = 0;
+  int64_t alone = 0;  ///< one such device with one device's share; 0 if unknown
+};
+/// Returns what the sliders give, as a sentence. Several devices are compared with one
+/// emulated device, by images per second; the recorded step is said beside them.
 std::string step_words(const tracer::WhatIf& question, const WhatIfRoom& room,
-                       int64_t step, int64_t recorded);
+                       const WhatIfTimes& times);
 /// Returns why only the recorded times can be changed, and what to open instead; "" if
 /// other programs can be asked for.
 std::string retimed_words(const WhatIfRoom& room);

@@ -148,7 +148,9 @@ std::string cause_of(const Model& model, const PathSegment& segment) {
   const std::string& name = model.name_of(event);
   const std::string place = runs_on(model, event);
   if (segment.what == kHostWork) {
-    return fmt::format("{} works, in {}; what follows waits for it", place, name);
+    const std::string& last = model.name_of(model.events[segment.last]);
+    const std::string calls = last == name ? name : name + " to " + last;
+    return fmt::format("{} works, in {}; what follows waits for it", place, calls);
   }
   if (segment.what == kCore) {
     return fmt::format("{} could start on {}, but no core is free", name, place);

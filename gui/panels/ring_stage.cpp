@@ -57,7 +57,8 @@ void draw_ring(const Ui& ui, const RingLayout& layout, ImU32 colour, bool record
   }
 }
 
-/// Returns "starts in 450 ms · " if the collective is being launched but has not started.
+/// Returns "starts in 450 ms · " if the collective is being launched but has not
+/// started.
 std::string when(const OpenTrace& trace, const Underway& now) {
   if (!now.to_come || !trace.model->has_device_times()) return "";
   const uint32_t last = trace.model->collectives[now.collective].events.back();

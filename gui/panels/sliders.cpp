@@ -51,8 +51,8 @@ size_t draw_slider(const Ui& ui, const Rect& row, const SliderFace& face) {
   return stop;
 }
 
-/// Returns the sliders that are shown: without those that a recording of several devices
-/// has no use for, which retimed_words explains.
+/// Returns the sliders that are shown: without those that a recording of several
+/// devices has no use for, which retimed_words explains.
 std::vector<Knob> shown_knobs(const WhatIfPanel& panel) {
   std::vector<Knob> knobs;
   const bool constructs = !panel.room.batches.empty();
@@ -85,7 +85,8 @@ void draw_sliders_in(const Ui& ui, const Rect& room, App& app) {
     ImGui::PushID(static_cast<int>(knobs[i]));
     const size_t stop = draw_slider(ui, row, face);
     ImGui::PopID();
-    if (stop != face.stop) next = with_stop(knobs[i], stop, *panel.question, panel.room);
+    if (stop != face.stop)
+      next = with_stop(knobs[i], stop, *panel.question, panel.room);
   }
   if (next) ask(app, *next);
 }
@@ -97,8 +98,8 @@ std::string step_sentence(const App& app) {
   const auto [emulated, recorded] = step_lengths(app);
   const bool fresh =
       panel.step_of == panel.question || panel.answered == panel.question;
-  const std::string text =
-      step_words(*panel.question, panel.room, emulated, recorded);
+  const std::string text = step_words(*panel.question, panel.room,
+                                      {emulated, recorded, panel.alone.value_or(0)});
   return fresh ? text : text + " …";
 }
 
@@ -155,7 +156,8 @@ std::string longest_wait(const App& app) {
   const WhatIfPanel& panel = *app.what_if;
   if (!panel.problem.empty() || !shows_emulated(app)) return "";
   const Model& model = *app.traces()[panel.at].model;
-  const Gap* gap = longest_gap(model, panel.gaps);
+  const Gap* gap =
+      longest_gap(model, panel.gaps, model.steps[app.traces()[panel.at].state.step]);
   return gap == nullptr ? "" : "Longest gap: " + gap_words(model, *gap) + ".";
 }
 

@@ -163,8 +163,9 @@ class LanePainter {
           box.w >= kRounded && box.h >= 9 && (single || span.density() > 0.9f);
       ui_.fill(box, colour, !round ? 0 : box.w < 14 ? 2.0f : std::min(3.0f, box.h / 5));
       f_.count(1);
-      if (single && row.strip->role == Role::host) paint_host_waits(row, span, box);
-      if (box.w >= 22 && box.h >= 13) label(row, span, box, colour, found);
+      const bool host = single && row.strip->role == Role::host;
+      const bool waits = host && paint_host_waits(row, span, box) > box.w / 2;
+      if (box.w >= 22 && box.h >= 13) label(row, span, box, colour, found, waits);
     }
   }
 
@@ -197,26 +198,30 @@ class LanePainter {
   }
 
   /// Draws where a host thread waits inside of a call that is not itself a wait.
-  void paint_host_waits(const DrawnRow& row, const Span& span, const Rect& box) {
-    if (box.w < 2 * kWaited) return;
+  /// Returns how much of the box that is, in points.
+  float paint_host_waits(const DrawnRow& row, const Span& span, const Rect& box) {
+    float waited = 0;
+    if (box.w < 2 * kWaited) return waited;
     const auto& events = f_.model.events;
-    if (events[event_of(row, span)].what() == Kind::sync) return;
+    if (events[event_of(row, span)].what() == Kind::sync) return waited;
     const std::vector<uint32_t>& waits = f_.host_waits(row.strip->lane);
     float painted = box.x;  // waits that are too short to be seen are passed over
     for (;;) {
       const double from = std::max(scale_.ns(painted), static_cast<double>(span.begin));
-      const auto wait = std::partition_point(
-          waits.begin(), waits.end(), [&](uint32_t e) {
-            return static_cast<double>(events[e].end()) <= from + kWaited * scale_.per_point();
+      const auto wait =
+          std::partition_point(waits.begin(), waits.end(), [&](uint32_t e) {
+            return static_cast<double>(events[e].end()) <=
+                   from + kWaited * scale_.per_point();
           });
-      if (wait == waits.end() || events[*wait].ts >= span.end) return;
+      if (wait == waits.end() || events[*wait].ts >= span.end) return waited;
       const float x0 =
           std::max(box.x, scale_.at(static_cast<double>(events[*wait].ts)));
       const float x1 =
           std::min(box.right(), scale_.at(static_cast<double>(events[*wait].end())));
-      if (x0 >= box.right()) return;
+      if (x0 >= box.right()) return waited;
       if (x1 - x0 >= kWaited) {
         ui_.hatch({x0, box.y, x1 - x0, box.h}, with_alpha(theme_.panel, 0.5f));
+        waited += x1 - x0;
         f_.count(1);
       }
       painted = std::max(painted + 1, x1);
@@ -224,7 +229,7 @@ class LanePainter {
   }
 
   void label(const DrawnRow& row, const Span& span, const Rect& box, ImU32 ground,
-             bool found) {
+             bool found, bool waits) {
     if (labels_ >= kMaxLabels) return;
     const float x0 = std::max(box.x, f_.plot.x) + 5;
     const float room = std::min(box.right(), f_.plot.right()) - 3 - x0;
@@ -238,10 +243,20 @@ class LanePainter {
     } else {
       const uint32_t index = event_of(row, span);
       const ShortName& name = f_.name_of(f_.model.events[index]);
+      constexpr std::string_view kWaits = "mostly waits";
+      const float more = waits ? 6 + ui_.width(Type::small, kWaits) : 0;
+      if (waits) {  // words are not striped
+        const float wide = name.width + (name.width + more <= room ? more : 0);
+        ui_.fill({x0 - 3, box.y, std::min(room + 3, wide + 6), box.h}, ground);
+      }
       if (name.width <= room) {
         ui_.text(x0, y, Type::small, ink, name.text);
-        bytes(index, x0 + name.width + 6, y, room - name.width - 6,
-              readable(mixed(ground, ink, 0.7f), ground));
+        const float left = room - name.width - 6;
+        const ImU32 dim = readable(mixed(ground, ink, 0.7f), ground);
+        bytes(index, x0 + name.width + 6, y, left, dim);
+        if (waits && name.width + more <= room) {
+          ui_.text(x0 + name.width + 6, y, Type::small, dim, kWaits);
+        }
       } else if (room >= 44) {
         ui_.text_cut(x0, y, room, Type::small, ink, name.text);
       } else if (!beginning(x0, y, room, ink, name.text)) {

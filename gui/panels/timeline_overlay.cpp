@@ -176,7 +176,8 @@ void draw_hover(const TimelineFrame& frame) {
   const uint32_t index = event_below(frame, frame.mouse);
   if (index != kNoEvent) return draw_tip(frame, event_lines(frame, index));
   const std::string gap = gap_below(frame, frame.mouse);
-  if (!gap.empty()) return draw_tip(frame, {gap, "what the sliders' program waits for"});
+  if (!gap.empty())
+    return draw_tip(frame, {gap, "what the sliders' program waits for"});
   const std::string wait = wait_below(frame, frame.mouse);
   if (!wait.empty()) draw_tip(frame, {wait, "the stripes show the wait"});
 }

@@ -109,10 +109,11 @@ bool draw_bar(const Ui& ui, const Rect& bar, const tracer::SpentTimes& spent) {
 /// height, then to draw it.
 class WhyColumn {
  public:
-  /// Measures only, if `scroll` is nullptr.
-  WhyColumn(const Ui& ui, const Rect& area, const Scroll* scroll)
+  /// Measures only, if `scroll` is nullptr. `rules`: beside the rows, if there is room.
+  WhyColumn(const Ui& ui, const Rect& area, const Scroll* scroll, bool rules)
       : ui_(ui),
         area_(area),
+        rules_(rules),
         x_(area.x),
         width_(area.w - 10),
         scroll_(scroll),
@@ -121,8 +122,9 @@ class WhyColumn {
 
   float height() const { return y_ - top_; }
 
-  void say(const std::string& text, Type type, ImU32 ink) {
+  void say(std::string text, Type type, ImU32 ink) {
     if (text.empty()) return;
+    std::erase(text, '`');  // around commands, for a terminal
     const auto draw_text = [&](bool draw) {
       return ui_.text_rich({x_, y_, width_, 1000}, type, Type::strong, ink,
                            ui_.theme.text, text, draw);
@@ -140,7 +142,7 @@ class WhyColumn {
   /// A row per class, with its rule beside it if there is room.
   void rows(const tracer::Split& split, const tracer::Split& mean) {
     const float numbers = mean.known ? 366 : 290;
-    const bool rules = width_ - numbers > kRuleRoom;
+    const bool rules = rules_ && width_ - numbers > kRuleRoom;
     if (!rules) {
       say("Point at a row for its rule, or double-click the title for more room.",
           Type::small, ui_.theme.dim);
@@ -208,6 +210,7 @@ class WhyColumn {
 
   const Ui& ui_;
   const Rect area_;
+  const bool rules_;
   const float x_, width_;
   const Scroll* const scroll_;
   const float top_;
@@ -286,17 +289,22 @@ void fill_column(WhyColumn& column, App& app, const tracer::StepSummary& step,
   const OpenTrace& trace = app.trace();
   const tracer::Summary& summary = trace.why->summary;
   const tracer::Summary* single = single_of(app);
-  column.say(tracer::speedup_sentence(summary, single), Type::strong, t.text);
+  const bool several = trace.model->steps.size() > 1;
+  const std::string mean =
+      several ? fmt::format("Mean of {} steps: ", summary.train.steps.size()) : "";
+  const auto of_all = [&](const std::string& text) {
+    return text.empty() ? text : mean + text;
+  };
+  column.say(of_all(tracer::speedup_sentence(summary, single)), Type::strong, t.text);
   if (single != nullptr) {
     const auto divided = tracer::divide_speedup(summary, *single);
     if (divided) column.say(tracer::speedup_line(*divided), Type::body, t.dim);
   }
   column.bar(step.split.spent);
-  column.say(trace.why->limit, Type::body, t.dim);
+  column.say(of_all(trace.why->limit), Type::body, t.dim);
   column.say(tracer::help_sentence(step, summary), Type::strong, t.text);
   column.say(trace.why->first_step, Type::body, t.dim);
   static const tracer::Split none;
-  const bool several = trace.model->steps.size() > 1;
   column.rows(step.split, several ? trace.why->mean_of(step) : none);
   const size_t devices = step.split.devices.size();
   if (devices > 1 && devices <= kMostBars) column.devices(step.split);
@@ -374,13 +382,15 @@ void draw_why(const Ui& ui, const Rect& area, App& app) {
     return;
   }
   draw_path_words(ui, room, path_words(trace, *step));
-  const auto lay_out = [&](const Scroll* scroll) {
-    WhyColumn column(ui, room, scroll);
+  const auto lay_out = [&](const Scroll* scroll, bool rules) {
+    WhyColumn column(ui, room, scroll, rules);
     fill_column(column, app, *step, t);
     return column.height();
   };
-  const Scroll scroll(ui, "why", room, lay_out(nullptr), 0, 0);
-  lay_out(&scroll);
+  // Rows come before their rules, which a tooltip shows, too.
+  const bool rules = lay_out(nullptr, true) <= room.h;
+  const Scroll scroll(ui, "why", room, lay_out(nullptr, rules), 0, 0);
+  lay_out(&scroll, rules);
 }
 
 }  // namespace lockstep::gui

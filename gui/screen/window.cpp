@@ -220,6 +220,7 @@ class Session {
       const auto parsed = parse_position(model, at_, why);
       if (!parsed) throw std::runtime_error("--at: " + why);
       position = *parsed;
+      if (options_.time_order) position = at_first_task(model, position);
     }
     std::string problem;
     const auto chosen = at_choice(model, position, choice_, problem);

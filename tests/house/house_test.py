@@ -245,7 +245,8 @@ class House(unittest.TestCase):
         if judged.returncode and not wrong:
             self.fail(judged.stderr)
         self.nothing(wrong, "not as clang-format-19 would write it; fix: git ls-files "
-                     "-co --exclude-standard '*.h' '*.cpp' | xargs clang-format-19 -i")
+                     "-co --exclude-standard '*.h' '*.cpp' | grep -v /mutants/ | "
+                     "xargs clang-format-19 -i")
 
     def test_readmes(self):
         folders = {path.parent for path in FILES

@@ -100,8 +100,8 @@ std::string help_sentence(const StepSummary& step, const Summary& summary) {
   const double part = static_cast<double>(most->nanoseconds) / length;
   if (is_disturbed(summary)) return disturbed_help(*most, remedy, part);
   if (part < kWorthHelping || part >= 1) {
-    return "What would help: faster devices. The longest path consists of computing, "
-           "and of no wait or transfer worth mentioning.";
+    return "What would help: faster devices. No kind of wait or transfer is 2 % of the "
+           "longest path.";
   }
   return fmt::format(
       "What would help: without {}, this step would be at most {:.2f}x as fast.{}",

@@ -129,7 +129,7 @@ TEST(Collectives, TheMostExposedRankIsNamed) {
   add(1, tracer::kNone, 9'000'000);  // the buffers: no bucket
   add(2, 1, 2'000'000);
   EXPECT_EQ(most_exposed_rank(step),
-            "Of all 3 ranks, **rank 1** is exposed the longest: **bucket 1** for "
+            "The longest of all 3 ranks: **bucket 1** of **rank 1**, exposed for "
             "**3.00 ms**.");
   for (tracer::CollectiveTime& time : step.collectives) time.exposed = 0;
   EXPECT_EQ(most_exposed_rank(step), "");

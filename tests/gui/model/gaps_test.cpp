@@ -61,7 +61,7 @@ TEST(Gaps, AreFoundOnTheirLane) {
   const tracer::Trace trace = emulated_on(2, 0.5, "ddp");
   const Model model = load_model("emulated", tracer::trace_text(trace));
   const auto gaps = gaps_of(model, tracer::find_bindings(trace));
-  const Gap* longest = longest_gap(model, gaps);
+  const Gap* longest = longest_gap(model, gaps, model.steps[0]);
   ASSERT_NE(longest, nullptr);
   const uint32_t lane = model.events[longest->event].lane;
   EXPECT_EQ(gap_at(model, gaps, lane, longest->begin), longest);

@@ -68,7 +68,8 @@ TEST(Narration, OfNullDevicesTellsNoTimes) {
       if (!on_device || model.step_of(model.events[event]) != 0) continue;
       const State state = state_at(model, at_event(model, event));
       const std::string said = narrate(model, state, step).text;
-      EXPECT_FALSE(std::regex_search(said, std::regex(R"([0-9] (ns|µs|ms|s)\b)"))) << said;
+      EXPECT_FALSE(std::regex_search(said, std::regex(R"([0-9] (ns|µs|ms|s)\b)")))
+          << said;
     }
   }
 }

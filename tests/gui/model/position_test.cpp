@@ -191,6 +191,27 @@ TEST_F(ParsePosition, AcceptsStepsPhasesIdsAndTimes) {
   EXPECT_EQ(time("@95us"), 95'000);
 }
 
+// In time order, a call is where its first task begins: when it is made, the devices
+// still run what was launched before.
+TEST(Position, OfACallInTimeOrderIsThatOfItsFirstTask) {
+  const Model model =
+      load_file(std::string(LOCKSTEP_SOURCE_DIR) + "/tests/golden/viewer/dp.json.gz");
+  std::string why;
+  const auto backward = parse_position(model, "2:backward", why);
+  ASSERT_TRUE(backward) << why;
+  const Event& call = model.events[event_at(model, *backward)];
+  int64_t first = INT64_MAX;
+  for (uint32_t place = call.order; place <= call.last; ++place) {
+    const Event& event = model.events[model.program[place]];
+    if (event.is_task() && event.dur > 0) first = std::min<int64_t>(first, event.ts);
+  }
+  const Position there = at_first_task(model, *backward);
+  EXPECT_EQ(in_time_order(model, there).time, first);
+  EXPECT_GT(first, call.ts);
+  const Position step = at_event(model, model.steps[0].event);
+  EXPECT_EQ(at_first_task(model, step).place, step.place);
+}
+
 TEST(ParseAction, GoesToAPassOfAPipeline) {
   const Model model = test::made("model-parallel", R"(
 phase step 0 0 99000 kind=train batch=8
