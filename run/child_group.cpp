@@ -167,7 +167,9 @@ bool ChildGroup::reap(int& first_failure) {
     running_.erase(child);
     // A child that a signal has stopped has told the others, which stop, too, and write
     // their results; they need as long as that takes. They may not know which signal.
-    const bool stopped = status->signal == 0 && ends_a_run(status->code);
+    // One that had just started does not handle the signal yet.
+    const bool ours = status->signal == 0 || status->signal == signal_;
+    const bool stopped = ours && ends_a_run(status->code);
     failed_ |= status->code != 0 && !stopped;
     const bool terminated = stopped && status->code == 128 + SIGTERM;
     if (first_failure == 0 || (terminated && ends_a_run(first_failure))) {

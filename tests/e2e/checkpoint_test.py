@@ -84,6 +84,19 @@ class Checkpoints(CheckpointTest):
         self.goes_on("--multiprocessing-distributed", "--world-size", 1, "--rank", 0,
                      "--devices", 2)
 
+    def test_in_the_middle_of_an_epoch(self):
+        for mode in ([*SINGLE, *ONE_THREAD], [*DP, "--devices", 3],
+                     [*DDP, "--devices", 3]):
+            whole, parts = f"whole-{mode[1]}", f"parts-{mode[1]}"
+            self.train(whole, "--epochs", 1, *mode)
+            every = ["--epochs", 1, "--checkpoint-steps", 1, "--resume", "auto"]
+            self.train(parts, *every, *mode, "--steps", 1)
+            self.assertEqual(contents(self.newest(parts))[0]["samples"], 12)
+            text, _ = self.train(parts, *every, *mode)
+            self.assertIn("Epoch: [0][1/2]", text)
+            self.assertNotIn("Epoch: [0][0/2]", text)
+            self.expect_same(self.newest(whole), self.newest(parts))
+
     def test_adam(self):
         adam = ["--optimizer", "adam", "--amsgrad", "--weight-decay", 0.01]
         self.train("whole", "--epochs", 2, *SINGLE, *adam)

@@ -39,7 +39,8 @@ const bool is_no_child = [] {
     std::signal(SIGTERM, [](int) { told = 1; });
     ::kill(::getppid(), SIGTERM);
     while (!told) ::usleep(1000);
-    ::usleep(400'000);  // writes its results
+    for (int i = 0; i < 40; ++i) ::usleep(10'000);  // longer than a failure allows
+    std::ofstream(file_of_writer()) << "written";
     std::_Exit(128 + SIGTERM);
   }
   if (deed == "write") {
@@ -55,6 +56,20 @@ const bool is_no_child = [] {
   const char* code = std::getenv("CHILD_CODE");
   std::_Exit(code ? std::atoi(code) : 0);
 }();
+
+std::string name_of_file() {
+  return std::filesystem::temp_directory_path() /
+         ("lockstep-writes-" + std::to_string(::getpid()));
+}
+
+/// Also removes the file.
+std::string text_in(const std::string& file) {
+  std::string text;
+  std::ifstream opened(file);
+  std::getline(opened, text);
+  std::filesystem::remove(file);
+  return text;
+}
 
 const std::atomic<bool> not_interrupted{false};
 const ChildGroup::Variables kNone;
@@ -83,27 +98,24 @@ TEST(ChildGroup, AnInterruptThatCameBeforeIsPassedOn) {
 // The first child ends at once: its signal has stopped it. The others write for longer
 // than the grace, which is for failures.
 TEST(ChildGroup, ATerminationIsPassedOnAndWaitsForTheWriters) {
+  const std::string file = name_of_file();
   ChildGroup children(Milliseconds(1));
-  children.start("writes", child("stops"), kNone);
+  children.start("writes", child("stops"), {{"CHILD_FILE", file}});
   children.start("ended", child("end"), {{"CHILD_CODE", "130"}});
   EXPECT_EQ(children.wait(not_interrupted), 128 + SIGTERM);
   EXPECT_EQ(children.signal(), SIGTERM);
+  EXPECT_EQ(text_in(file), "written");
 }
 
 TEST(ChildGroup, AChildThatWritesIsNotEndedByAnothersFailure) {
-  const std::string file = std::filesystem::temp_directory_path() /
-                           ("lockstep-writes-" + std::to_string(::getpid()));
+  const std::string file = name_of_file();
   ChildGroup children(Milliseconds(1));
   children.start("writes", child("write"), {{"CHILD_FILE", file}});
   children.start("waits", child("wait"), kNone);
   children.start("three", child("end after write"),
                  {{"CHILD_CODE", "3"}, {"CHILD_FILE", file}});
   EXPECT_EQ(children.wait(not_interrupted), 3);
-  std::string said;
-  std::ifstream written(file);
-  std::getline(written, said);
-  EXPECT_EQ(said, "written");
-  std::filesystem::remove(file);
+  EXPECT_EQ(text_in(file), "written");
 }
 
 TEST(ChildGroup, ASignalThatOnlyAChildReceivedIsItsCode) {
