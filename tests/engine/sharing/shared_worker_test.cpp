@@ -206,6 +206,26 @@ TEST(SharedWorkers, UnderTheLockEachHasItsOwnMomentum) {
   EXPECT_NE(together.bits[0], other.bits());
 }
 
+TEST(SharedWorkers, CallTheFunctionsInTheirSlots) {
+  std::vector<int64_t> versions;
+  shared_begin().plug([&](SharedAccess& model, LockFor lock) {
+    versions.push_back(begin_step(model, lock));
+    return versions.back();
+  });
+  shared_end().plug([&](SharedAccess& model, LockFor lock, int64_t read_version) {
+    const Update update = end_step(model, lock, read_version);
+    versions.push_back(update.version);
+    return update;
+  });
+  Learner worker(kToy, test::kReference, DType::f64, kMomentum);
+  worker.share(std::make_shared<SharedModel>(UpdateBy::store, 1), 0, LockFor::update);
+  worker.begin();
+  for (int i = 0; i < 2; ++i) worker.train(i);
+  shared_begin().unplug();
+  shared_end().unplug();
+  EXPECT_EQ(versions, (std::vector<int64_t>{0, 1, 1, 2}));
+}
+
 TEST(SharedWorkers, EvaluateTheSameWeightsAndStatistics) {
   for (const LockFor lock : {LockFor::nothing, LockFor::update}) {
     Together together(kResNet, 3, UpdateBy::fetch_add, lock, kMomentum, 3);
