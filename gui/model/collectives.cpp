@@ -215,7 +215,7 @@ std::string exposed_words(const Model& model, const std::vector<CollectiveRow>& 
   const auto most = most_exposed(model, rows);
   if (!most) {
     return fmt::format(
-        "**No {} is exposed**: kernels of {} ran during all of its time.",
+        "**No {} is exposed**: kernels of {} ran all the time while one was in flight.",
         buckets ? "bucket" : "collective", whose);
   }
   const CollectiveRow& row = rows[*most];

@@ -121,7 +121,7 @@ std::string value_text(Knob knob, const WhatIf& question, const WhatIfRoom& room
       if (!question.all_reduce.empty()) return question.all_reduce;
       return question.hardware.empty() ? "ring" : "by hardware";
     case Knob::hardware:
-      return question.hardware.empty() ? "none: one link" : question.hardware;
+      return question.hardware.empty() ? "none: equal links" : question.hardware;
     case Knob::batch:
       return number == 0 ? "as recorded" : fmt::format("{:g} on each", number);
     case Knob::bucket_cap:

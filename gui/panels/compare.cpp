@@ -186,7 +186,7 @@ std::string compared_verdict(const std::vector<OpenTrace*>& traces) {
   }
   const std::string said = tracer::verdict_sentence(runs);
   const bool several = traces[0]->model->steps.size() > 1;
-  if (said.empty() || !several) return said;
+  if (said.empty() || !several || said.starts_with("No verdict")) return said;
   const bool slow_first = std::ranges::any_of(
       traces, [](const OpenTrace* trace) { return !trace->why->first_step.empty(); });
   return fmt::format("Mean of all steps{}: {}",

@@ -217,8 +217,9 @@ void draw_device_card(const Ui& ui, const Rect& r, const OpenTrace& trace, int d
     const bool caused = own.effects.any();
     const int64_t out = caused ? own.effects.bytes_out : own.out;
     const int64_t in = caused ? own.effects.bytes_in : own.in;
-    const std::string badge =
-        out >= in ? "sent " + human_bytes(out) : "got " + human_bytes(in);
+    const std::string badge =  // what a call launches has not moved yet
+        out >= in ? (caused ? "sends " : "sent ") + human_bytes(out)
+                  : (caused ? "gets " : "got ") + human_bytes(in);
     const float wide = ui.width(Type::small, badge) + 14;
     if (wide + ui.width(Type::title, name) + 8 <= head.w) {
       const Rect box{head.right() - wide, head.y - 1, wide, 19};

@@ -32,6 +32,7 @@ std::string speed_line(const OpenTrace& trace) {
         static_cast<double>(step.batch) * 1e9 / static_cast<double>(step.length);
     text += fmt::format(" · {:.{}f} images/s", rate, rate < 100 ? 1 : 0);
   }
+  if (!of_one && trace.model->ranks() > 1) text += " · all ranks";
   return text;
 }
 
