@@ -152,13 +152,15 @@ void Ui::frame(const Rect& r, ImU32 colour, float rounding, float width) const {
 
 void Ui::hatch(const Rect& r, ImU32 colour) const {
   constexpr float kPitch = 6;
-  list->PushClipRect(r.min(), r.max(), true);
   // Stripes begin at multiples of the pitch, so that neighbouring areas continue them.
+  // They are cut here: a clip rectangle would end the list's draw command each time.
   float x = std::floor((r.x - r.h) / kPitch) * kPitch;
   for (; x < r.right(); x += kPitch) {
-    list->AddLine({x, r.bottom()}, {x + r.h, r.y}, colour, 1.2f);
+    const float x0 = std::max(x, r.x), x1 = std::min(x + r.h, r.right());
+    if (x1 - x0 < 0.5f) continue;
+    list->AddLine({x0, r.bottom() - (x0 - x)}, {x1, r.bottom() - (x1 - x)}, colour,
+                  1.2f);
   }
-  list->PopClipRect();
 }
 
 Rect Ui::card(const Rect& r, std::string_view title, std::string_view note) const {
