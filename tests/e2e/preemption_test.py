@@ -21,7 +21,7 @@ SPARSE = ["train", "-a", "sparse", "--features", 64, "--device-type", "reference
           *SHAPE]
 NODE = ["--multiprocessing-distributed", "--world-size", 1, "--rank", 0]
 WAYS = {
-    "single": [*SPARSE, "--gpu", 0],
+    "single": [*SPARSE, "--gpu", 0, "--epochs", 16],  # of 40 ms
     "dp": [*SPARSE, "--mode", "dp", "--devices", 3],
     "threads": [*TOY, "--mode", "ddp", "--devices", 3],
     "processes": [*TOY, *NODE, "--devices", 3],
@@ -73,10 +73,12 @@ class Preemption(PreemptionTest):
         dice = random.Random(way)
         run(*WAYS[way], "--checkpoint", self.path("whole"))
         places = []
-        for _ in range(strikes):
+        for strike in range(strikes):
             part = self.begin(way, "--resume", "auto")
             part.wait_for(STEP, dice.randrange(1, 250))
             self.terminate(part)
+            if strike > 0 and part.end() == 0:
+                break  # it was faster than the signal
             self.assertEqual(part.end(), 128 + signal.SIGTERM, part.err)
             self.assertEqual(group_members(part.pid), [])
             self.assertRegex("\n".join(part.err),
