@@ -7,6 +7,12 @@
 namespace lockstep::sharing {
 namespace keys = tracer::keys;
 
+ModelLock::~ModelLock() {
+  if (held_by_ != std::this_thread::get_id()) return;
+  state_.dead_holder = patience_.worker();
+  state_.held.unlock();
+}
+
 void ModelLock::acquire() {
   const uint32_t ticket = state_.next_ticket.fetch_add(1, std::memory_order_relaxed);
   if (state_.serving.load() != ticket) {
@@ -26,6 +32,7 @@ void ModelLock::acquire() {
   patience_.require_usable();
   state_.held.lock();
   state_.holder = patience_.worker();
+  held_by_ = std::this_thread::get_id();
 }
 
 void ModelLock::wait_for_turn(uint32_t ticket) {
@@ -66,6 +73,7 @@ void ModelLock::release(int64_t event) {
   state_.last_event = event;
   state_.last_worker = patience_.worker();
   state_.holder = -1;
+  held_by_ = {};
   state_.held.unlock();
   state_.serving.advance();
 }

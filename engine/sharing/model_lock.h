@@ -1,6 +1,8 @@
 // The lock on a model that workers share.
 #pragma once
 
+#include <thread>
+
 #include "engine/sharing/shared_state.h"
 #include "tracer/record/recorder.h"
 
@@ -13,6 +15,11 @@ class ModelLock {
  public:
   ModelLock(LockState& state, const Patience& patience)
       : state_(state), patience_(patience) {}
+  /// A thread that fails with the lock frees it with its model: a robust mutex is in a
+  /// list of its holder's thread, which must not point to memory that is gone.
+  ~ModelLock();
+  ModelLock(const ModelLock&) = delete;
+  ModelLock& operator=(const ModelLock&) = delete;
 
   /// Blocks until the lock is free. Throws std::runtime_error if it is abandoned, and,
   /// if workers are processes, naming the worker that died while it held the lock, or
@@ -28,6 +35,7 @@ class ModelLock {
 
   LockState& state_;
   const Patience& patience_;
+  std::thread::id held_by_;  ///< a thread of this process, or none; under the lock
 };
 
 }  // namespace lockstep::sharing

@@ -3,6 +3,9 @@
 #include "engine/sharing/shared_model.h"
 
 #include <gtest/gtest.h>
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <limits>
@@ -255,6 +258,27 @@ TEST(SharedModels, AbandonedOnesWakeWhoeverWaits) {
   EXPECT_EQ(at_meeting, "rank 2 failed: out of memory");
   EXPECT_EQ(test::message_of([&] { Hand hand(model); }),
             "rank 2 failed: out of memory");
+}
+
+/// Whether this thread holds a robust mutex, by the kernel's list.
+bool holds_a_robust_mutex() {
+  robust_list_head* head = nullptr;
+  size_t size = 0;
+  ::syscall(SYS_get_robust_list, 0, &head, &size);
+  return head->list.next != &head->list;
+}
+
+// Else the list would point to freed memory, which the next mutex overwrites.
+TEST(SharedModels, AThreadThatFailsWithTheLockHoldsItNoLongerThanTheModel) {
+  const auto fail = [] {
+    SharedModel model(UpdateBy::store, 2);
+    start(model, {1});
+    model.lock().acquire();
+    EXPECT_TRUE(holds_a_robust_mutex());
+    throw std::runtime_error("out of memory");
+  };
+  EXPECT_THROW(fail(), std::runtime_error);
+  EXPECT_FALSE(holds_a_robust_mutex());
 }
 
 TEST(SharedModels, TheLockAdmitsOneAtATime) {
