@@ -95,7 +95,7 @@ LESSON_TEST(21, store_loses, "store: notices that it has overwritten an update")
 
 LESSON_TEST(21, add_keeps, "add: no step is lost, whenever another worker comes") {
   // Others add 10 before this worker's accesses with the numbers in `when`.
-  for (const std::set<int> when :
+  for (const std::set<int>& when :
        {std::set<int>{}, {1}, {1, 2}, {2, 3}, {1, 2, 3, 4}}) {
     WeightByHand weight(5);
     double sent = 2;

@@ -1,6 +1,8 @@
 """Starts, watches and disturbs runs of several ranks. Shared by the e2e tests."""
 
 import os
+import pathlib
+import random
 import signal
 import socket
 import subprocess
@@ -125,7 +127,18 @@ def environment_of(pid):
 
 
 def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
+    """A port on which nobody listens, and which no connection is given for its own end:
+    the kernel takes those from a range of higher numbers."""
+    limits = pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text()
+    least, most = 10000, int(limits.split()[0]) - 1
+    while least < most:
+        port = random.SystemRandom().randint(least, most)
+        try:
+            socket.create_server(("127.0.0.1", port)).close()
+            return port
+        except OSError:
+            continue
+    with socket.create_server(("127.0.0.1", 0)) as listener:  # all ports are in it
         return listener.getsockname()[1]
 
 

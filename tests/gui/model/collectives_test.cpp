@@ -139,9 +139,10 @@ TEST(Collectives, NothingIsExposedBehindKernels) {
   const Model model = with_two_buckets(true).model();
   const auto rows = collectives_of(model, 0, 0);
   EXPECT_EQ(most_exposed(model, rows), std::nullopt);
-  EXPECT_EQ(exposed_words(model, rows),
-            "**No bucket is exposed**: kernels of this device ran all the time while one "
-            "was in flight.");
+  EXPECT_EQ(
+      exposed_words(model, rows),
+      "**No bucket is exposed**: kernels of this device ran all the time while one "
+      "was in flight.");
 }
 
 TEST(Collectives, WithoutPhasesBackwardIsUnknown) {
