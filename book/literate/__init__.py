@@ -11,6 +11,7 @@
     :::{answer}                     an answer, hidden until clicked
     ```{coverage}                   the lines of the engine that no page shows
     ```{lessons}                    links to the existing chapters
+    ```{lesson_table} path          what each lesson corrects, its thread, slot and gate
     {src}`path`                     the name of an existing file
 
 Paths are relative to the repository's root. Anything missing, ambiguous, unclosed,

@@ -285,56 +285,6 @@ class Answers(SmallBook):
         self.fails("What?\n\n```{answer}\n```\n", "answer: ")
 
 
-class Rosetta(SmallBook):
-    def table(self, ours):
-        self.write("engine/a.h", "class A {\n  void run();  // walk\n};\n")
-        self.write("book/rosetta.txt",
-                   f"## Part\nwhat | torch/a.py :: A | = | {ours}\n")
-        return "```{rosetta} book/rosetta.txt\n```\n"
-
-    def test_what_is_there_is_shown(self):
-        html = self.passes(self.table("engine/a.h :: A, A::run"))
-        self.assertIn("torch/a.py", html)
-        self.assertIn("the same", html)
-
-    def test_a_missing_file_or_name_fails(self):
-        self.fails(self.table("engine/b.h"), "engine/b.h: there is no such file")
-        self.fails(self.table("engine/a.h :: B"), "engine/a.h has no B")
-        self.fails(self.table("engine/a.h :: walk"), "has no walk")  # in a comment only
-
-    def test_a_damaged_table_fails(self):
-        self.write("book/rosetta.txt", "## Part\nwhat | torch/a.py\n")
-        self.fails("```{rosetta} book/rosetta.txt\n```\n", "line 2 is not")
-
-
-class Equality(SmallBook):
-    """The table of equal ways of training."""
-
-    head = f"{'way':<18}{'as':<18}{'toy':<10}vgg d\n"
-    rows = (f"{'1f1b M=2':<18}{'accumulate 2':<18}{'bit-equal':<10}≠ d u\n"
-            f"{'hybrid':<18}{'single':<18}{'–':<10}1e-12\n")
-    why = "\n1f1b M=2 is not accumulate 2: a device has its own dropout masks\n"
-
-    def table(self, text):
-        self.write("equal.txt", text)
-        return "```{equality} equal.txt\n```\n"
-
-    def test_cells_and_reasons_are_shown(self):
-        html = self.passes(self.table(self.head + self.rows + self.why))
-        self.assertRegex(html, r'class="bits"><p>≡</p>')
-        self.assertRegex(html, r'class="unequal"><p>≠ d u</p>')
-        self.assertRegex(html, r'class="equal"><p>=</p>')
-        self.assertIn("on vgg d: a device has its own dropout masks", html)
-
-    def test_an_unknown_cell_or_a_missing_reason_fails(self):
-        self.fails(self.table(self.head + self.rows.replace("1e-12", "unclear")
-                              + self.why), "the cell `unclear` is unknown")
-        self.fails(self.table(self.head + self.rows),
-                   "no reason says why `1f1b M=2` is not `accumulate 2`")
-        self.fails(self.table(self.head + self.rows.replace("1e-12", "") + self.why),
-                   "`hybrid` has 3 cells, expected 4")
-
-
 class Share(SmallBook):
     """The share of the engine that no page shows."""
 
