@@ -137,7 +137,7 @@ void emulate_now(const ViewOptions& o, gui::App& app) {
 void print_emulated(const gui::App& app) {
   if (app.what_if == nullptr) return;
   std::printf("emulated step: %lld ns; %s\n",
-              static_cast<long long>(step_lengths(app).first),
+              static_cast<long long>(step_times(app).step),
               what_if_command(app).c_str());
 }
 

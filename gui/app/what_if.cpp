@@ -133,6 +133,17 @@ std::optional<int64_t> WhatIfLab::step_alone(tracer::WhatIf question) {
   return answers_->step(question);
 }
 
+/// Returns the steps of the recorded program with the default links and speeds.
+const std::vector<int64_t>& WhatIfLab::default_steps() {
+  if (defaults_.empty()) {
+    const tracer::Trace trace = answers_->answer({});
+    for (const tracer::Step& step : join_ranks(find_steps(trace))) {
+      defaults_.push_back(step.length());
+    }
+  }
+  return defaults_;
+}
+
 WhatIfReply WhatIfLab::step(const std::optional<tracer::WhatIf>& question) {
   WhatIfReply reply;
   try {
@@ -154,6 +165,7 @@ WhatIfReply WhatIfLab::answer(const std::optional<tracer::WhatIf>& question) {
     reply.step = answers_->step(reply.question);
     if (!reply.step) reply.step = join_ranks(find_steps(trace)).at(0).length();
     reply.alone = step_alone(reply.question);
+    if (reply.question.mode.empty()) reply.defaults = default_steps();
     Model model = load_model(source_.recorded.name, tracer::trace_text(trace));
     const bool analysed = model.events.size() > kAnalysedAtOnce;
     reply.trace = std::make_shared<OpenTrace>(opened_trace(std::move(model)));
@@ -260,6 +272,7 @@ void take_what_if(App& app, WhatIfReply reply) {
   panel->step_of = reply.question;
   if (reply.trace == nullptr && reply.problem.empty()) return;
   panel->answered = reply.question;
+  panel->defaults = std::move(reply.defaults);
   panel->problem = std::move(reply.problem);
   if (reply.trace == nullptr) return;
   OpenTrace next = std::move(*reply.trace);
@@ -290,9 +303,10 @@ void follow_step(App& app) {
   show_both(shown, panel.ghost);
 }
 
-std::pair<int64_t, int64_t> step_lengths(const App& app) {
+WhatIfTimes step_times(const App& app) {
   const WhatIfPanel& panel = *app.what_if;
-  const std::pair<int64_t, int64_t> first{panel.step.value_or(0), panel.recorded_step};
+  const WhatIfTimes first{panel.step.value_or(0), panel.recorded_step,
+                          panel.alone.value_or(0), 0};
   if (!panel.other || panel.answered != panel.question) return first;
   if (!panel.question->mode.empty()) return first;
   const OpenTrace& shown = app.traces()[panel.at];
@@ -300,7 +314,10 @@ std::pair<int64_t, int64_t> step_lengths(const App& app) {
   const auto& emulated = (panel.emulated ? shown : *panel.other).model->steps;
   const size_t step = shown.state.step;
   if (step >= emulated.size() || step >= recorded.size()) return first;
-  return {emulated[step].length, recorded[step].length};
+  const bool same = *panel.question == tracer::WhatIf();
+  const bool known = !same && step < panel.defaults.size();
+  return {emulated[step].length, recorded[step].length, 0,
+          known ? panel.defaults[step] : 0};
 }
 
 std::string what_if_command(const App& app) {

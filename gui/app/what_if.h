@@ -31,6 +31,8 @@ struct WhatIfReply {
   int64_t recorded_step = 0;         ///< ns
   std::optional<int64_t> step;       ///< ns
   std::optional<int64_t> alone;      ///< ns, of one such device with one share
+  std::vector<int64_t> defaults;     ///< ns, steps of the recorded program with the
+                                     ///< default links and speeds
   std::string problem;               ///< why there is no answer
   std::shared_ptr<OpenTrace> trace;  ///< nullptr if only the step was asked for
   std::vector<Gap> gaps;             ///< of that trace, with what each waits for
@@ -53,9 +55,11 @@ class WhatIfLab {
  private:
   WhatIfReply begin(const std::optional<tracer::WhatIf>& question);
   std::optional<int64_t> step_alone(tracer::WhatIf question);
+  const std::vector<int64_t>& default_steps();
 
   WhatIfSource source_;
   std::unique_ptr<tracer::WhatIfAnswers> answers_;
+  std::vector<int64_t> defaults_;
 };
 
 struct WhatIfPanel {
@@ -63,9 +67,10 @@ struct WhatIfPanel {
   size_t at = 0;               ///< index of its tab
   std::optional<tracer::WhatIf> question;  ///< nullopt until the room is known
   WhatIfRoom room;
-  int64_t recorded_step = 0;     ///< ns
-  std::optional<int64_t> step;   ///< ns, of the question `step_of`
-  std::optional<int64_t> alone;  ///< ns, of one such device with one share
+  int64_t recorded_step = 0;      ///< ns
+  std::optional<int64_t> step;    ///< ns, of the question `step_of`
+  std::optional<int64_t> alone;   ///< ns, of one such device with one share
+  std::vector<int64_t> defaults;  ///< as in WhatIfReply
   std::optional<tracer::WhatIf> step_of, answered;
   std::string problem;  ///< of the question `answered`
   /// While `emulated`, the recorded trace; else the emulated one, if there is one.
@@ -99,9 +104,9 @@ WhatIfSource what_if_source(App& app);
 void take_what_if(App& app, WhatIfReply reply);
 /// Moves the ghost and the timeline to the step in focus, if it is an emulated one.
 void follow_step(App& app);
-/// Returns the emulated and the recorded time of the step in focus, in ns; of a program
-/// that was made from one step, of that one.
-std::pair<int64_t, int64_t> step_lengths(const App& app);
+/// Returns the times of the step in focus; of a program that was made from one step, of
+/// that one.
+WhatIfTimes step_times(const App& app);
 
 /// Returns the command that gives the same times: `./lockstep emulate TRACE --mode …`.
 std::string what_if_command(const App& app);

@@ -71,23 +71,21 @@ std::string gap_words(const Model& model, const Gap& gap) {
           ? "what it needs"
           : fmt::format("{} on {}", model.name_of(model.events[gap.after]),
                         owner_of_gap(model, gap.after));
-  const std::string word = tracer::binding_word(gap.kind);
   switch (gap.kind) {
     case Kind::data:
-      return fmt::format("{}: until {} is over ({})", waits, by, word);
+      return fmt::format("{}: until {} is over (data)", waits, by);
     case Kind::order:
-      return fmt::format("{}: it is ready, but {} is not over ({})", waits, by, word);
+      return fmt::format("{}: it is ready, but {} is not over (order rule)", waits, by);
     case Kind::link:
-      return fmt::format("{}: until {} leaves the port ({})", waits, by, word);
+      return fmt::format("{}: until {} leaves the port", waits, by);
     case Kind::ranks:
-      return fmt::format("{}: until {} joins ({})", waits, by, word);
+      return fmt::format("{}: until {} joins", waits, by);
     case Kind::host:
-      return fmt::format("{}: until the host launches it, in {} ({})", waits, by, word);
+      return fmt::format("{}: until the host launches it, in {}", waits, by);
     case Kind::core:
       break;
   }
-  return fmt::format("{}: for a core, or for nothing that was recorded ({})", waits,
-                     word);
+  return waits + ": for a core, or for nothing that was recorded";
 }
 
 }  // namespace lockstep::gui

@@ -121,7 +121,7 @@ std::string value_text(Knob knob, const WhatIf& question, const WhatIfRoom& room
       if (!question.all_reduce.empty()) return question.all_reduce;
       return question.hardware.empty() ? "ring" : "by hardware";
     case Knob::hardware:
-      return question.hardware.empty() ? "none: equal links" : question.hardware;
+      return question.hardware.empty() ? "equal links" : question.hardware;
     case Knob::batch:
       return number == 0 ? "as recorded" : fmt::format("{:g} on each", number);
     case Knob::bucket_cap:
@@ -281,7 +281,12 @@ std::string step_words(const WhatIf& question, const WhatIfRoom& room,
   const std::string recorded = human_time(times.recorded);
   const std::string change = change_text(times.recorded, times.step);
   if (question.mode.empty() || room.batches.empty()) {
-    return fmt::format("{}; recorded {}: **{}**", took, recorded, change);
+    if (times.defaults == 0) {
+      return fmt::format("{}; recorded {}: **{}**", took, recorded, change);
+    }
+    return fmt::format(
+        "{}: **{}** from {} with the default links and speeds. Recorded: {}", took,
+        change_text(times.defaults, times.step), human_time(times.defaults), recorded);
   }
   const int64_t batch =
       question.batch > 0 ? question.batch : room.batch * question.devices;
@@ -296,7 +301,7 @@ std::string step_words(const WhatIf& question, const WhatIfRoom& room,
   }
   if (batch == room.batch)
     return fmt::format("{}. Recorded: {}, **{}**", text, recorded, change);
-  return fmt::format("{}. Recorded: {} for {} images on one", text, recorded,
+  return fmt::format("{}. Recorded: {} for {} images on one device", text, recorded,
                      room.batch);
 }
 

@@ -58,7 +58,9 @@ tracer::WhatIf first_question(const WhatIfRoom& room);
 /// Times in ns.
 struct WhatIfTimes {
   int64_t step = 0, recorded = 0;
-  int64_t alone = 0;  ///< one such device with one device's share; 0 if unknown
+  int64_t alone = 0;     ///< one such device with one device's share; 0 if unknown
+  int64_t defaults = 0;  ///< the recorded program with the default links and speeds; 0
+                         ///< if that is the question
 };
 /// Returns what the sliders give, as a sentence. Several devices are compared with one
 /// emulated device, by images per second; the recorded step is said beside them.

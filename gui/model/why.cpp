@@ -149,8 +149,9 @@ std::string cause_of(const Model& model, const PathSegment& segment) {
   const std::string place = runs_on(model, event);
   if (segment.what == kHostWork) {
     const std::string& last = model.name_of(model.events[segment.last]);
-    const std::string calls = last == name ? name : name + " to " + last;
-    return fmt::format("{} works, in {}; what follows waits for it", place, calls);
+    const std::string calls =
+        last == name ? "in " + name : fmt::format("from {} to {}", name, last);
+    return fmt::format("{} works, {}; what follows waits for it", place, calls);
   }
   if (segment.what == kCore) {
     return fmt::format("{} could start on {}, but no core is free", name, place);

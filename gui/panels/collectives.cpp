@@ -204,6 +204,18 @@ std::string worst_rank_words(const OpenTrace& trace) {
   return words.empty() ? "" : " " + words;
 }
 
+/// Returns why "Why not 4x?" gives less time to collectives, if it does.
+std::string counted_elsewhere(const OpenTrace& trace) {
+  if (trace.why == nullptr || !trace.model->has_device_times()) return "";
+  const auto* step = trace.why->step(trace.model->steps[trace.state.step].number);
+  if (step == nullptr || !step->split.known) return "";
+  const tracer::SpentTimes& spent = step->split.spent;
+  if (spent[tracer::Spent::core] * 50 < spent.sum()) return "";
+  return " \"Why not\" (y) counts less: a time in which a kernel waits for a core "
+         "counts as "
+         "that.";
+}
+
 /// Returns a warning if other programs used the cores, as "Why not 4x?" has it.
 std::string disturbed_words(const OpenTrace& trace) {
   if (trace.why == nullptr || !tracer::is_disturbed(trace.why->summary)) return "";
@@ -229,7 +241,7 @@ void draw_collectives(const Ui& ui, const Rect& area, App& app) {
   room = {room.x + 16, room.y + 10, room.w - 32, room.h - 18};
   room.take_top(ui.text_rich(room, Type::strong, Type::strong, t.dim, t.text,
                              exposed_words(model, rows) + worst_rank_words(trace) +
-                                 disturbed_words(trace)) +
+                                 counted_elsewhere(trace) + disturbed_words(trace)) +
                 10);
   if (rows.empty()) return;
   int64_t longest = 1;

@@ -219,9 +219,13 @@ std::vector<Fact> facts_of(OpenTrace& trace, uint32_t index) {
     }
     const bool shape = value.is_array();
     const bool bytes = key.ends_with("bytes") && value.is_number_integer();
-    facts.push_back({key, shape   ? shape_arg(args, key.c_str())
-                          : bytes ? human_bytes(value.get<int64_t>())
-                                  : in_words(value)});
+    // Of kernels, and of the calls that launch them, these are no messages.
+    const bool moved = key == keys::bytes && event.what() != Kind::collective;
+    facts.push_back(
+        {moved ? "in memory" : key, shape   ? shape_arg(args, key.c_str())
+                                    : bytes ? human_bytes(value.get<int64_t>()) +
+                                                  (moved ? " read and written" : "")
+                                            : in_words(value)});
   }
   add_owned(trace, args, facts);
   return facts;

@@ -95,11 +95,9 @@ void draw_sliders_in(const Ui& ui, const Rect& room, App& app) {
 std::string step_sentence(const App& app) {
   const WhatIfPanel& panel = *app.what_if;
   if (!panel.step) return "Computing …";
-  const auto [emulated, recorded] = step_lengths(app);
   const bool fresh =
       panel.step_of == panel.question || panel.answered == panel.question;
-  const std::string text = step_words(*panel.question, panel.room,
-                                      {emulated, recorded, panel.alone.value_or(0)});
+  const std::string text = step_words(*panel.question, panel.room, step_times(app));
   return fresh ? text : text + " …";
 }
 
@@ -136,7 +134,7 @@ std::string core_words(const App& app) {
   if (recorded.why == nullptr || !recorded.why->problem.empty()) return "";
   const tracer::Summary& summary = recorded.why->summary;
   std::string text;
-  const double waits = waits_for_cores(summary, step_lengths(app).second);
+  const double waits = waits_for_cores(summary, step_times(app).recorded);
   if (waits >= kWorthSaying) {
     text = fmt::format("wait for a core in **{}** of the step", percent(waits));
   }

@@ -7,7 +7,9 @@
 #include <cmath>
 
 #include "base/units.h"
+#include "gui/app/what_if.h"
 #include "gui/panels/panels.h"
+#include "gui/panels/why_classes.h"
 #include "gui/panels/widgets.h"
 #include "tracer/analysis/advice.h"
 #include "tracer/analysis/speedup.h"
@@ -19,59 +21,6 @@ namespace {
 using tracer::Spent;
 
 constexpr float kClassRow = 19;
-
-struct ClassLook {
-  ImU32 colour;
-  bool hatched;
-};
-
-/// Waiting is hatched; work has the colour of its phase.
-ClassLook class_look(const Theme& t, Spent spent) {
-  switch (spent) {
-    case Spent::computing:
-      return {phase_colour(t, phases::forward), false};
-    case Spent::core:
-      return {t.waiting, true};
-    case Spent::scatter:
-      return {reason_colour(t, reasons::scatter), false};
-    case Spent::replicate:
-      return {reason_colour(t, reasons::replicate), false};
-    case Spent::gather:
-      return {reason_colour(t, reasons::gather), false};
-    case Spent::reduce:
-    case Spent::collectives:
-      return {reason_colour(t, reasons::reduce), false};
-    case Spent::activations:
-      return {reason_colour(t, reasons::activation), false};
-    case Spent::push_pull:
-      return {reason_colour(t, reasons::push), false};
-    case Spent::undivided:
-      return {reason_colour(t, reasons::reduce), true};
-    case Spent::bucket_copies:
-      return {mixed(t.panel, reason_colour(t, reasons::all_reduce), 0.55f), false};
-    case Spent::other:
-      return {reason_colour(t, reasons::d2h), false};
-    case Spent::imbalance:
-      return {mixed(t.waiting, t.text, 0.25f), true};
-    case Spent::loader:
-      return {t.yellow, true};
-    case Spent::host:
-      return {t.slate, true};
-    case Spent::wake_ups:
-      return {t.grey, false};
-    case Spent::unknown:
-      break;
-  }
-  return {t.line, false};
-}
-
-void fill_class(const Ui& ui, const Rect& r, Spent spent) {
-  const ClassLook look = class_look(ui.theme, spent);
-  if (!look.hatched) return ui.fill(r, look.colour, 1);
-  ui.fill(r, ui.theme.sunken, 1);
-  ui.hatch(r, look.colour);
-  if (r.w > 3) ui.frame(r, with_alpha(look.colour, 0.8f), 1);
-}
 
 double share_of(const tracer::SpentTimes& spent, size_t i) {
   const int64_t whole = spent.sum();
@@ -283,6 +232,21 @@ const tracer::StepSummary* why_step(const OpenTrace& trace) {
                                                                              : nullptr;
 }
 
+/// Returns how the sliders' program compares with one emulated device; "" if that is
+/// not known.
+std::string one_such_device(const App& app) {
+  if (!shows_emulated(app) || app.what_if->question->mode.empty()) return "";
+  const WhatIfTimes times = step_times(app);
+  const int devices = app.what_if->question->devices;
+  if (devices < 2 || times.alone <= 0 || times.step <= 0) return "";
+  return fmt::format(
+      "{} devices are {:.2f}x as fast as one: {} a step, and one such device takes {} "
+      "for its share.",
+      devices,
+      devices * static_cast<double>(times.alone) / static_cast<double>(times.step),
+      human_time(times.step), human_time(times.alone));
+}
+
 void fill_column(WhyColumn& column, App& app, const tracer::StepSummary& step,
                  const Theme& t) {
   constexpr size_t kMostBars = 16;
@@ -295,13 +259,17 @@ void fill_column(WhyColumn& column, App& app, const tracer::StepSummary& step,
   const auto of_all = [&](const std::string& text) {
     return text.empty() ? text : mean + text;
   };
-  column.say(of_all(tracer::speedup_sentence(summary, single)), Type::strong, t.text);
+  const std::string one = one_such_device(app);
+  column.say(one.empty() ? of_all(tracer::speedup_sentence(summary, single)) : one,
+             Type::strong, t.text);
   if (single != nullptr) {
     const auto divided = tracer::divide_speedup(summary, *single);
     if (divided) column.say(tracer::speedup_line(*divided), Type::body, t.dim);
   }
   column.bar(step.split.spent);
-  column.say(of_all(trace.why->limit), Type::body, t.dim);
+  const bool concludes = trace.why->limit.find("no conclusion") == std::string::npos;
+  column.say(concludes ? of_all(trace.why->limit) : trace.why->limit, Type::body,
+             t.dim);
   column.say(tracer::help_sentence(step, summary), Type::strong, t.text);
   column.say(trace.why->first_step, Type::body, t.dim);
   static const tracer::Split none;

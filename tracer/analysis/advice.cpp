@@ -98,10 +98,14 @@ std::string help_sentence(const StepSummary& step, const Summary& summary) {
   const auto remedy = static_cast<Remedy>(most - shares.begin());
   const auto length = static_cast<double>(step.length);
   const double part = static_cast<double>(most->nanoseconds) / length;
-  if (is_disturbed(summary)) return disturbed_help(*most, remedy, part);
+  if (is_disturbed(summary)) {
+    const auto path = static_cast<double>(step.path);
+    return disturbed_help(*most, remedy, static_cast<double>(most->nanoseconds) / path);
+  }
   if (part < kWorthHelping || part >= 1) {
-    return "What would help: faster devices. No kind of wait or transfer is 2 % of the "
-           "longest path.";
+    return "What would help: faster devices. No kind of wait or transfer reaches 2 % "
+           "of "
+           "the longest path.";
   }
   return fmt::format(
       "What would help: without {}, this step would be at most {:.2f}x as fast.{}",

@@ -60,18 +60,21 @@ TEST(Sliders, EachStopIsReached) {
 TEST(Sliders, CompareSeveralDevicesWithOneSuchDevice) {
   const WhatIfRoom room = one_device({64});
   WhatIf question = first_question(room);  // 256 images on 4 devices
-  EXPECT_EQ(step_words(question, room, {1'000'000'000, 1'600'000'000, 800'000'000}),
+  EXPECT_EQ(step_words(question, room, {1'000'000'000, 1'600'000'000, 800'000'000, 0}),
             "**1.00 s** a step of 256 images on 4 devices, 256 images/s: **3.20x** one "
-            "such device. Recorded: 1.60 s for 64 images on one");
-  EXPECT_EQ(step_words(question, room, {1'000'000'000, 1'600'000'000, 0}),
+            "such device. Recorded: 1.60 s for 64 images on one device");
+  EXPECT_EQ(step_words(question, room, {1'000'000'000, 1'600'000'000, 0, 0}),
             "**1.00 s** a step of 256 images on 4 devices, 256 images/s. Recorded: "
-            "1.60 s for 64 images on one");
+            "1.60 s for 64 images on one device");
   question.devices = 1;
-  EXPECT_EQ(step_words(question, room, {400'000'000, 800'000'000, 400'000'000}),
+  EXPECT_EQ(step_words(question, room, {400'000'000, 800'000'000, 400'000'000, 0}),
             "**400 ms** a step of 64 images on 1 device, 160 images/s. Recorded: 800 "
             "ms, **−50 %**");
-  EXPECT_EQ(step_words({}, recorded_on(4), {400'000'000, 800'000'000, 0}),
+  EXPECT_EQ(step_words({}, recorded_on(4), {400'000'000, 800'000'000, 0, 0}),
             "**400 ms** a step; recorded 800 ms: **−50 %**");
+  EXPECT_EQ(step_words({}, recorded_on(4), {400'000'000, 800'000'000, 0, 500'000'000}),
+            "**400 ms** a step: **−20 %** from 500 ms with the default links and "
+            "speeds. Recorded: 800 ms");
 }
 
 TEST(Sliders, SayWhyOnlyTimesChange) {
