@@ -56,8 +56,8 @@ LESSON_TEST(19, as_many, "all ranks read equally many samples") {
       least = std::min(least, read);
     }
     exam.at_most(
-        "samples that the fullest rank reads more than the emptiest", int64_t{0},
-        most - least,
+        "difference between the most and the fewest samples that a rank reads",
+        int64_t{0}, most - least,
         {"a rank with a step more waits for ranks that have finished", kEqually});
   }
 }
@@ -128,7 +128,7 @@ LESSON_TEST(19, padding, "what is missing is taken from the beginning of the ord
   }
 }
 
-LESSON_TEST(19, one_order, "with shuffle: every sample is read, by one rank") {
+LESSON_TEST(19, one_order, "with shuffle: the ranks share one order") {
   for (const Share& share : sizes(exam, true)) {
     std::map<int64_t, int64_t> readers;
     int64_t all = 0;
@@ -150,8 +150,8 @@ LESSON_TEST(19, shuffled_first, "the whole data set is shuffled, then dealt") {
       const Share mine = of_rank(share, rank);
       exam.equal(fmt::format("rank {}, with shuffle, {}", rank, named(exam, share)),
                  expected_of(mine, 0), written(mine, 0),
-                 {"positions of the *shuffled* order, padding included. Who shuffles "
-                  "after dealing gives a rank the same samples in all epochs",
+                 {"positions of the shuffled order, padding included. Shuffling after "
+                  "dealing gives a rank the same samples in all epochs",
                   kOneOrder});
     }
   }

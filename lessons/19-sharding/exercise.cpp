@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <numeric>
 #include <vector>
 
 #include "engine/data/rank_sampler.h"
@@ -18,8 +19,8 @@ class Shard {
   explicit Shard(const data::Share& share) : share_(share) {}
 
   /// `__len__`: how many samples this rank reads in an epoch, the same number on every
-  /// rank. If the ranks do not divide the data set: one more, so that every sample is
-  /// read; with `drop_last` one less, so that none is read twice.
+  /// rank: length / world, rounded up, so that every sample is read. With `drop_last`,
+  /// rounded down, so that none is read twice: 0 if there are fewer samples than ranks.
   int64_t size() const {
     // [solution-size]
     if (share_.drop_last) return share_.length / share_.world;
@@ -41,7 +42,7 @@ class Shard {
   std::vector<int64_t> indices() const {
     // [solution-indices]
     std::vector<int64_t> order(share_.length);
-    for (int64_t i = 0; i < share_.length; ++i) order[i] = i;
+    std::iota(order.begin(), order.end(), 0);
     if (share_.shuffle) {
       order = data::RandomSampler(share_.length, share_.seed).indices(epoch_);
     }
@@ -61,7 +62,8 @@ class Shard {
   int64_t epoch_ = 0;
 };
 
-/// Trains from epoch `first` to epoch `last`; `first` is not 0 if training is resumed.
+/// Trains from epoch `first` to epoch `last`, `last` included. `first` is not 0 if
+/// training is resumed.
 ///
 /// `start()` begins an epoch, as `iter(loader)` does: it asks the shard for its
 /// indices, once, and workers fetch the first batches. `step()` trains with the next

@@ -99,7 +99,9 @@ void Exam::close(const std::string& what, const std::vector<double>& expected,
     }
   }
   if (got.empty() || std::abs(got[worst] - expected[worst]) <= tolerance) return;
-  that(false, fmt::format("{}, element {} of {}", what, worst, got.size()),
+  that(false,
+       got.size() == 1 ? what
+                       : fmt::format("{}, element {} of {}", what, worst, got.size()),
        fmt::format("{:.9g}", expected[worst]), fmt::format("{:.9g}", got[worst]),
        because);
 }

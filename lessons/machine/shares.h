@@ -160,14 +160,14 @@ inline Because because_of(const data::Share& share, const Counted& all, double g
   }
   if (nearly(got, all.padded)) {
     return {
-        "padding counts here: what was read twice is in the sum twice, above and "
-        "below",
+        "padding counts here: what was read twice is counted twice, in the numerator "
+        "and in the denominator",
         "What padding does to an evaluation"};
   }
   if (nearly(got, all.of_length)) {
     return {
-        "divided by the length of the data set, but what was read twice is in the "
-        "sum twice: such an accuracy can exceed 1",
+        "divided by the length of the data set, but what was read twice is counted "
+        "twice in the numerator: such an accuracy can exceed 1",
         "What padding does to an evaluation"};
   }
   if (nearly(got, all.own[rank])) {
@@ -178,8 +178,8 @@ inline Because because_of(const data::Share& share, const Counted& all, double g
   }
   if (nearly(got, all.means)) {
     return {
-        "the mean of the ranks' accuracies counts the samples of a rank that has "
-        "fewer of them more: sum the counts, then divide",
+        "the mean of the ranks' accuracies gives the samples of a rank that has few "
+        "of them a larger weight: sum the counts, then divide",
         "A mean of means"};
   }
   return {

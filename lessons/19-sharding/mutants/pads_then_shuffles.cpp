@@ -1,5 +1,5 @@
 // rejected by: shuffled_first
-// because: positions of the *shuffled* order
+// because: positions of the shuffled order
 //
 // The misconception: it does not matter whether one pads first. Then a sample may be
 // read twice by one rank, and which position is padding is no longer known.
