@@ -68,7 +68,7 @@ LESSON_TEST(21, store_alone, "store: a weight that nobody else changes") {
       "an update was overwritten, it says (a worker came before the load)", false,
       later.store(exam, 5, 7),
       {"what others did before the load is not lost: the step starts from there. "
-       "Compare with what was *loaded*, not with what was read",
+       "Compare with what was loaded, not with what was read",
        kStore});
   exam.close("the weight, moved by 2, after another worker moved it from 5 to 6", {8},
              {later.value()}, 0, {"a step is added to what is there", kStep});
@@ -94,9 +94,10 @@ LESSON_TEST(21, store_loses, "store: notices that it has overwritten an update")
 }
 
 LESSON_TEST(21, add_keeps, "add: no step is lost, whenever another worker comes") {
-  // Others add 10 before this worker's accesses with the numbers in `when`.
+  // Others add 10 before this worker's accesses with the numbers in `when`; 0 is the
+  // first one.
   for (const std::set<int>& when :
-       {std::set<int>{}, {1}, {1, 2}, {2, 3}, {1, 2, 3, 4}}) {
+       {std::set<int>{}, {0}, {1}, {1, 2}, {2, 3}, {1, 2, 3, 4}}) {
     WeightByHand weight(5);
     double sent = 2;
     weight.others = [&](int accesses) {
@@ -105,13 +106,10 @@ LESSON_TEST(21, add_keeps, "add: no step is lost, whenever another worker comes"
       sent += 10;
     };
     weight.add(exam, 5, 7);
-    exam.close(
-        fmt::format("the weight, 5 and a step of 2, while others add 10 {} times",
-                    std::lround((sent - 2) / 10)),
-        {5 + sent}, {weight.value()}, 0,
-        {"if the weight has changed since it was loaded, the step must be made "
-         "again, from the new value",
-         kAdd});
+    exam.close(fmt::format("the weight, 5 at first: this worker's step adds 2, and "
+                           "others add {} in all",
+                           sent - 2),
+               {5 + sent}, {weight.value()}, 0, why_not_added(weight));
     exam.equal("how often this worker changed the weight", 1, weight.stores(),
                {"one step, stored once", kAdd});
   }
@@ -140,7 +138,8 @@ LESSON_TEST(21, all_load_first, "four workers load before any of them stores") {
       WeightByHand mine(0);  // this worker's view of the shared weight
       mine.set(shared.value());
       bool begun = false;  // the next worker
-      mine.others = [&](int) {
+      mine.others = [&](int accesses) {
+        if (accesses == 0) return;
         if (!std::exchange(begun, true)) one(worker + 1);
         mine.set(shared.value());
       };
@@ -266,10 +265,11 @@ LESSON_TEST(21, for_the_update, "the lock for an update is not held while comput
       {"nobody computes at the same time as this one: that is the lock for the "
        "whole step",
        kShort});
-  expect_turn(exam, "update", "acquire read release compute acquire apply release", got,
-              {"both the read and the update need the lock: who reads without it may "
-               "get the weights of half an update",
-               kShort});
+  expect_turn(
+      exam, "update", "acquire read release compute acquire apply release", got,
+      {"both the read and the update need the lock: a worker that reads without it "
+       "may get the weights of half an update",
+       kShort});
 }
 
 /// The updates in a trace, in the order of their versions.
@@ -326,9 +326,8 @@ LESSON_TEST(21, in_turn, "ResNet18, three workers: with the lock they take turns
 LESSON_TEST(21, in_between, "staleness counts the updates of others in between") {
   auto* const staleness = exam.function<int64_t(int64_t, int64_t)>("lesson_staleness");
   const Because because{
-      "an update of version v − 1 makes version v. If that is the version that was "
-      "read, "
-      "nobody came in between: 0",
+      "the update that makes version v changes version v − 1. If the worker had read "
+      "version v − 1, nobody came in between, and its staleness is 0",
       kStale};
   exam.equal("staleness of the update that made version 8, if version 7 was read",
              int64_t{0}, staleness(7, 8), because);

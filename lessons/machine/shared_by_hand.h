@@ -17,16 +17,18 @@ class WeightByHand {
  public:
   explicit WeightByHand(double value) : value_(value) {}
 
-  /// Called before each access but the first, with the number of accesses so far.
+  /// Called before each access, with the number of accesses so far.
   std::function<void(int accesses)> others = [](int) {};
   /// Whether the compare-exchange with this number fails although nothing has changed.
-  std::function<bool(int exchange)> fails = [](int) { return false; };
+  std::function<bool(int attempt)> fails = [](int) { return false; };
 
   double value() const { return value_; }
   void set(double value) { value_ = value; }
   int accesses() const { return accesses_; }
   int loads() const { return loads_; }
   int stores() const { return stores_; }
+  /// How many of the stores were plain exchanges.
+  int exchanges() const { return exchanges_; }
 
   bool store(const Exam& exam, double read, double next) {
     return exam.function<Store>("lesson_store")(load_, exchange_, compare_exchange_,
@@ -46,7 +48,7 @@ class WeightByHand {
                    double);
 
   void access() {
-    if (accesses_ > 0) others(accesses_);
+    others(accesses_);
     ++accesses_;
     if (accesses_ > 100) {
       throw Wrong{
@@ -60,7 +62,7 @@ class WeightByHand {
   }
 
   double value_;
-  int accesses_ = 0, loads_ = 0, stores_ = 0, exchanges_ = 0;
+  int accesses_ = 0, loads_ = 0, stores_ = 0, exchanges_ = 0, attempts_ = 0;
   Load load_ = [this] {
     access();
     ++loads_;
@@ -69,11 +71,12 @@ class WeightByHand {
   Exchange exchange_ = [this](double value) {
     access();
     ++stores_;
+    ++exchanges_;
     return std::exchange(value_, value);
   };
   CompareExchange compare_exchange_ = [this](double& expected, double value) {
     access();
-    if (fails(exchanges_++)) return false;
+    if (fails(attempts_++)) return false;
     if (std::memcmp(&value_, &expected, sizeof value) != 0) {
       expected = value_;
       return false;
@@ -83,6 +86,28 @@ class WeightByHand {
     return true;
   };
 };
+
+/// Returns the misconception that explains an add_step after which the weight is wrong.
+inline Because why_not_added(const WeightByHand& weight) {
+  if (weight.exchanges() > 0) {
+    return {
+        "`exchange` stores whatever the weight is: when it returns, it has already "
+        "overwritten the other's step. A compare-exchange stores nothing if the weight "
+        "has changed, and then the step must be made again, from the new value",
+        "Try again"};
+  }
+  if (weight.stores() > 0) {
+    return {
+        "the compare-exchange has stored what was passed to it, but that was computed "
+        "from an older value of the weight. Call `moved` in every attempt: if the "
+        "weight has changed, the step must be made again, from the new value",
+        "Try again"};
+  }
+  return {
+      "if the weight has changed since it was loaded, the step must be made again, "
+      "from the new value",
+      "Try again"};
+}
 
 /// Writes down what a worker does with the shared model.
 class SharedByHand : public sharing::SharedAccess {
@@ -101,10 +126,11 @@ class SharedByHand : public sharing::SharedAccess {
   void release() override {
     note("release");
     if (!held_) {
-      throw Wrong{"release() without the lock",
-                  "never",
-                  text_,
-                  {"who does not have the lock cannot give it back", "The lock"}};
+      throw Wrong{
+          "release() without the lock",
+          "never",
+          text_,
+          {"a worker that does not have the lock cannot give it back", "The lock"}};
     }
     held_ = false;
   }

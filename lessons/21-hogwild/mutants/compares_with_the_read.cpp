@@ -1,5 +1,5 @@
 // rejected by: store_alone
-// because: what was *loaded*
+// because: what was loaded, not
 //
 // The misconception: whatever has changed since the read is lost. A step that came
 // before the load is where this one starts from.
