@@ -1,5 +1,6 @@
 // The program's entry point.
 #include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 
@@ -21,9 +22,10 @@ namespace {
 /// Stops training after the current step. A second Ctrl-C ends the program at once; a
 /// second SIGTERM does not, since batch systems repeat it.
 void on_interrupt(int signal) {
+  static std::atomic<int> interrupts{0};
   train::Trainer::stop_signal = signal;
-  const bool again = train::Trainer::stop.exchange(true);
-  if (again && signal == SIGINT) std::_Exit(128 + SIGINT);
+  train::Trainer::stop = true;
+  if (signal == SIGINT && ++interrupts == 2) std::_Exit(128 + SIGINT);
 }
 
 /// An error in the model is preceded by the calls that led to it, as in Python.

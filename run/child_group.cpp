@@ -9,6 +9,7 @@
 #include <cstring>
 #include <stdexcept>
 
+#include "engine/train/trainer.h"
 #include "run/writing.h"
 
 namespace lockstep::run {
@@ -127,14 +128,16 @@ void ChildGroup::spawn(const std::string& name, Command command,
 int ChildGroup::wait(const std::atomic<bool>& interrupted) {
   const int failure = wait_for_all(interrupted);
   outputs_.clear();  // prints the remaining output; Ctrl-C may interrupt it
+  if (const int late = told_to_end.exchange(0)) signal_ = late;
   return failure;
 }
 
 int ChildGroup::wait_for_all(const std::atomic<bool>& interrupted) {
-  if (interrupted) told_to_end = SIGINT;
+  int none = 0;  // one that came since the constructor is the later one
+  if (interrupted)
+    told_to_end.compare_exchange_strong(none, train::Trainer::stop_signal);
   int failure = 0;
   TimePoint end_at = TimePoint::max(), writers_end_at = TimePoint::max();
-  bool terminated = false;
   while (!running_.empty()) {
     if (const int signal = told_to_end.exchange(0)) {
       signal_all(signal);
@@ -146,9 +149,8 @@ int ChildGroup::wait_for_all(const std::atomic<bool>& interrupted) {
       writers_end_at = Clock::now() + kTimeToWrite;
     }
     if (Clock::now() >= end_at) {
-      end_rest(Clock::now() >= writers_end_at, terminated ? SIGKILL : SIGTERM);
+      end_rest(Clock::now() >= writers_end_at);
       end_at = Clock::now() + Milliseconds(250);
-      terminated = true;
     }
     if (!reaped) std::this_thread::sleep_for(Milliseconds(10));
   }
@@ -180,12 +182,12 @@ bool ChildGroup::reap(int& first_failure) {
   return false;
 }
 
-/// Sends a signal to the children that still run; to those that write only if
-/// `writers`.
-void ChildGroup::end_rest(bool writers, int number) {
+/// Terminates the children that still run, and kills those that it has terminated
+/// before; those that write only if `writers`.
+void ChildGroup::end_rest(bool writers) {
   for (Child& child : running_) {
     if (!writers && is_writing(child.process.id())) continue;
-    child.process.signal(number);
+    child.process.signal(std::exchange(child.terminated, true) ? SIGKILL : SIGTERM);
     we_signalled_ = true;
   }
 }

@@ -81,12 +81,13 @@ class ChildGroup {
   int wait_for_all(const std::atomic<bool>& interrupted);
   bool reap(int& first_failure);
   void signal_all(int number);
-  void end_rest(bool writers, int number);
+  void end_rest(bool writers);
 
   class SignalsCaught;
   struct Child {
     std::string name;
     Process process;
+    bool terminated = false;  ///< the next signal kills it
   };
 
   Milliseconds grace_;

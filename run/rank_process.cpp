@@ -169,6 +169,8 @@ void handle_interrupts() {
   action.sa_flags = SA_SIGINFO | SA_RESTART;
   ::sigaction(SIGINT, &action, nullptr);
   ::sigaction(SIGTERM, &action, nullptr);
+  // One that came before has only been noted, and the others may have ended by it.
+  if (train::Trainer::stop) std::_Exit(128 + train::Trainer::stop_signal);
 }
 
 /// Sets the process name, the signal handlers and the lanes of this rank.
@@ -266,7 +268,10 @@ RecordingHooks hooks_of(const RunConfig& c, const DataSets& data,
   hooks.around = [shared, first, last](train::Trainer& trainer) {
     trainer.before_step = [=, hook = trainer.before_step](int64_t step) {
       std::atomic<bool>& stop = train::Trainer::stop;
-      if (shared->told_to_stop(stop)) stop = true;
+      const int mine = stop ? train::Trainer::stop_signal.load() : 0;
+      const int signal = shared->told_to_stop(mine);
+      if (signal != 0 && mine == 0) train::Trainer::stop_signal = signal;
+      if (signal != 0) stop = true;
       if (step == first && !shared->pass_gate(stop)) return;
       if (step >= first && hook) hook(step);
     };

@@ -71,6 +71,13 @@ void choose_checkpoint(RunConfig& c) {
   int64_t begun_at = 0;  // steps made before the first of the runs
   if (!checkpoint.resume.empty()) {
     const train::Progress given = train::read_progress(checkpoint.resume);
+    std::error_code none;
+    if (c.steps >= 0 && fs::equivalent(checkpoint.resume, newest->file, none)) {
+      throw UsageError(fmt::format(
+          "--resume {}: this run has replaced the file since it began, so how many of "
+          "its --steps are left is unknown; fix: use --resume auto, which counts all",
+          checkpoint.resume));
+    }
     if (!given.before(newest->progress)) return;
     begun_at = given.steps;
   }
@@ -90,7 +97,7 @@ void require_no_newer_checkpoint(const RunConfig& c) {
     try {
       kept = train::read_progress((folder / name).string());
     } catch (const std::runtime_error&) {
-      return;  // a damaged file may be replaced
+      continue;  // a damaged file may be replaced
     }
     start.epoch = c.recipe.start_epoch;
     start.samples = c.checkpoint.start_samples;

@@ -16,7 +16,8 @@ class ModelLock {
   ModelLock(LockState& state, const Patience& patience)
       : state_(state), patience_(patience) {}
   /// A thread that fails with the lock frees it with its model: a robust mutex is in a
-  /// list of its holder's thread, which must not point to memory that is gone.
+  /// list of its holder's thread, which must not point to memory that is gone. Another
+  /// thread may destroy the model only after the holder has ended.
   ~ModelLock();
   ModelLock(const ModelLock&) = delete;
   ModelLock& operator=(const ModelLock&) = delete;

@@ -149,8 +149,9 @@ Update SharedModel::apply(const Tensors& read, const Tensors& next,
   return update;
 }
 
-bool SharedModel::told_to_stop(bool mine) {
-  if (mine) state_->stop = true;
+int SharedModel::told_to_stop(int mine) {
+  int none = 0;
+  if (mine != 0) state_->stop.compare_exchange_strong(none, mine);
   return state_->stop;
 }
 

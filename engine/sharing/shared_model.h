@@ -124,8 +124,9 @@ class SharedModel {
   }
   ModelLock& lock() { return lock_; }
 
-  /// Returns whether this worker (`mine`) or another one was told to stop.
-  bool told_to_stop(bool mine);
+  /// `mine`: the signal that told this worker to stop; 0 if none did. Returns the first
+  /// signal of all workers, or 0.
+  int told_to_stop(int mine);
 
   /// Watches the other workers' processes while the returned object lives; REQUIRES:
   /// workers are processes. See DeathWatch.

@@ -79,7 +79,7 @@ struct Life {
 /// Everything but the weights.
 struct SharedState {
   std::atomic<int64_t> version{0}, staleness{0}, lost{0}, written{0}, conflicts{0};
-  std::atomic<bool> stop{false};  ///< a worker was told to stop
+  std::atomic<int> stop{0};  ///< the first signal that told a worker to stop; 0: none
   std::array<std::atomic<uint32_t>, kMaxWorkers> beats{};  ///< steps begun or ended
   Meeting meeting;                                         ///< where workers agree
   Meeting gate;  ///< where recording begins and ends

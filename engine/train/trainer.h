@@ -103,7 +103,7 @@ class Trainer {
   /// middle of an epoch that each makes at its own pace.
   bool told_to_stop() const { return stopped_by() != 0; }
   /// Returns the signal that ended the loop: SIGINT or SIGTERM; 0 if none did. If ranks
-  /// received both, it is SIGTERM.
+  /// received both, it is SIGTERM; on null devices, the first one.
   int stopped_by() const {
     return options_.group && !at_own_pace_ ? all_stop_ : own_stop();
   }

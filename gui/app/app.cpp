@@ -98,8 +98,9 @@ void App::refresh(OpenTrace& trace) {
 }
 
 const Model* App::awaits_why() {
-  const bool wanted = has_trace() && (settings.why || settings.pipeline ||
-                                      settings.compare || settings.exposed);
+  const bool wanted =
+      has_trace() && (settings.why || settings.pipeline || settings.compare ||
+                      settings.exposed || settings.drawer == Drawer::sliders);
   if (!wanted) return nullptr;
   if (trace().why == nullptr) return trace().model.get();
   for (const OpenTrace& other : traces_) {

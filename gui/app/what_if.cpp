@@ -130,7 +130,11 @@ std::optional<int64_t> WhatIfLab::step_alone(tracer::WhatIf question) {
   question.mode = "ddp";
   question.hardware.clear();  // of its links only the host's would count
   question.all_reduce.clear();
-  return answers_->step(question);
+  try {
+    return answers_->step(question);
+  } catch (const std::runtime_error&) {
+    return {};  // the question itself may have an answer
+  }
 }
 
 /// Returns the steps of the recorded program with the default links and speeds.
@@ -149,7 +153,6 @@ WhatIfReply WhatIfLab::step(const std::optional<tracer::WhatIf>& question) {
   try {
     reply = begin(question);
     reply.step = answers_->step(reply.question);
-    reply.alone = step_alone(reply.question);
   } catch (const std::exception& failure) {
     reply.text = text();
     reply.problem = failure.what();
@@ -268,7 +271,11 @@ void take_what_if(App& app, WhatIfReply reply) {
   } else {
     reply.question = *panel->question;
   }
-  if (reply.step && latest) panel->step = reply.step, panel->alone = reply.alone;
+  if (reply.step && latest) {
+    panel->step = reply.step;
+    panel->alone = reply.alone;
+    panel->step_for = reply.question;
+  }
   panel->step_of = reply.question;
   if (reply.trace == nullptr && reply.problem.empty()) return;
   panel->answered = reply.question;

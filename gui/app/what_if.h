@@ -67,12 +67,13 @@ struct WhatIfPanel {
   size_t at = 0;               ///< index of its tab
   std::optional<tracer::WhatIf> question;  ///< nullopt until the room is known
   WhatIfRoom room;
-  int64_t recorded_step = 0;      ///< ns
-  std::optional<int64_t> step;    ///< ns, of the question `step_of`
-  std::optional<int64_t> alone;   ///< ns, of one such device with one share
-  std::vector<int64_t> defaults;  ///< as in WhatIfReply
-  std::optional<tracer::WhatIf> step_of, answered;
-  std::string problem;  ///< of the question `answered`
+  int64_t recorded_step = 0;               ///< ns
+  std::optional<int64_t> step;             ///< ns, of the question `step_of`
+  std::optional<int64_t> alone;            ///< ns, of one such device with one share
+  std::vector<int64_t> defaults;           ///< as in WhatIfReply
+  std::optional<tracer::WhatIf> step_for;  ///< the question of `step` and `alone`
+  std::optional<tracer::WhatIf> step_of, answered;  ///< asked for last
+  std::string problem;                              ///< of the question `answered`
   /// While `emulated`, the recorded trace; else the emulated one, if there is one.
   std::optional<OpenTrace> other;
   bool emulated = false;

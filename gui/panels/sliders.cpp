@@ -95,10 +95,8 @@ void draw_sliders_in(const Ui& ui, const Rect& room, App& app) {
 std::string step_sentence(const App& app) {
   const WhatIfPanel& panel = *app.what_if;
   if (!panel.step) return "Computing …";
-  const bool fresh =
-      panel.step_of == panel.question || panel.answered == panel.question;
-  const std::string text = step_words(*panel.question, panel.room, step_times(app));
-  return fresh ? text : text + " …";
+  if (panel.step_for != panel.question) return "Computing …";
+  return step_words(*panel.question, panel.room, step_times(app));
 }
 
 /// Returns what else has to be said, or "".

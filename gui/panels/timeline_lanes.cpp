@@ -35,6 +35,7 @@ class LanePainter {
  public:
   explicit LanePainter(TimelineFrame& frame)
       : f_(frame), scale_(frame.scale()), ui_(frame.ui), theme_(frame.ui.theme) {
+    timed_ = is_ours(f_.model) && f_.model.has_device_times();
     pixel_ = 1 / std::max(1.0f, ImGui::GetIO().DisplayFramebufferScale.x);
   }
 
@@ -175,7 +176,7 @@ class LanePainter {
   void paint_wait(const DrawnRow& row, const Span& span, float x1) {
     const uint32_t index = event_of(row, span);
     const Event& event = f_.model.events[index];
-    if (!event.is_task() || !is_ours(f_.model)) return;
+    if (!event.is_task() || !timed_) return;
     float x0 = f_.plot.x;
     if (&span != &spans_[row.first]) {
       x0 = std::max(x0, snapped(scale_.at(static_cast<double>((&span - 1)->end))));
@@ -183,12 +184,13 @@ class LanePainter {
     if (x1 - x0 < kWaited) return;  // before the event's text is read
     const int64_t ready = span.begin - f_.queued_before(index);
     const float since = snapped(scale_.at(static_cast<double>(ready)));
-    paint_stripes(row, std::max(x0, since), x1, theme_.waiting);
+    const ImU32 faint = mixed(theme_.panel, theme_.waiting, 0.45f);
+    const bool copies = event.what() == Kind::copy;  // it waits for a port
+    paint_stripes(row, std::max(x0, since), x1, copies ? faint : theme_.waiting);
     if (event.parent == kNoEvent) return;
     const int64_t enqueued = f_.model.events[event.parent].ts;
     x0 = std::max(x0, snapped(scale_.at(static_cast<double>(enqueued))));
-    paint_stripes(row, x0, std::min(x1, since),
-                  mixed(theme_.panel, theme_.waiting, 0.45f));
+    paint_stripes(row, x0, std::min(x1, since), faint);
   }
 
   void paint_stripes(const DrawnRow& row, float x0, float x1, ImU32 colour) {
@@ -309,6 +311,7 @@ class LanePainter {
   const Ui& ui_;
   const Theme& theme_;
   float pixel_ = 1;
+  bool timed_ = false;  ///< the trace tells since when a task was enqueued
   std::vector<DrawnRow> rows_;
   std::vector<Span> spans_;
   size_t labels_ = 0;

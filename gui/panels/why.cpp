@@ -236,6 +236,7 @@ const tracer::StepSummary* why_step(const OpenTrace& trace) {
 /// not known.
 std::string one_such_device(const App& app) {
   if (!shows_emulated(app) || app.what_if->question->mode.empty()) return "";
+  if (app.what_if->step_for != app.what_if->question) return "";
   const WhatIfTimes times = step_times(app);
   const int devices = app.what_if->question->devices;
   if (devices < 2 || times.alone <= 0 || times.step <= 0) return "";

@@ -131,7 +131,7 @@ def free_port():
     the kernel takes those from a range of higher numbers."""
     limits = pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text()
     least, most = 10000, int(limits.split()[0]) - 1
-    while least < most:
+    for _ in range(1000 if least < most else 0):
         port = random.SystemRandom().randint(least, most)
         try:
             socket.create_server(("127.0.0.1", port)).close()

@@ -137,6 +137,15 @@ TEST(NewerCheckpoint, IsNotReplacedByAnOlderOne) {
   require_no_newer_checkpoint(config);
 }
 
+TEST(NewerCheckpoint, IsNotReplacedBesideADamagedOne) {
+  const CheckpointFolderOfTest folder;
+  const RunConfig config = ranks_of_toy(folder.path);
+  std::ofstream(folder.newest()) << "damaged";
+  require_no_newer_checkpoint(config);
+  folder.write(folder.path / train::kBestFile, 2, 6, 41);
+  EXPECT_THROW(require_no_newer_checkpoint(config), UsageError);
+}
+
 TEST(FirstBatch, IsWhereThatManySamplesEnd) {
   RunConfig config = ranks_of_toy("");
   const DataSets data = open_data(config);

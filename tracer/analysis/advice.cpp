@@ -102,10 +102,13 @@ std::string help_sentence(const StepSummary& step, const Summary& summary) {
     const auto path = static_cast<double>(step.path);
     return disturbed_help(*most, remedy, static_cast<double>(most->nanoseconds) / path);
   }
-  if (part < kWorthHelping || part >= 1) {
+  if (part >= 1) {
+    return fmt::format("What would help: all of this step is {}.{}",
+                       joined(most->whats), words_of(remedy));
+  }
+  if (part < kWorthHelping) {
     return "What would help: faster devices. No kind of wait or transfer reaches 2 % "
-           "of "
-           "the longest path.";
+           "of the step.";
   }
   return fmt::format(
       "What would help: without {}, this step would be at most {:.2f}x as fast.{}",

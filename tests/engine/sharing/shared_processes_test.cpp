@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <csignal>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -151,13 +152,14 @@ TEST(SharedProcesses, AWorkerThatDoesNotComeIsNamed) {
 TEST(SharedProcesses, AllLearnThatOneIsToldToStop) {
   Machine machine(UpdateBy::store, 2);
   const std::atomic<bool> told{false};
-  EXPECT_FALSE(machine[0].told_to_stop(false));
+  EXPECT_EQ(machine[0].told_to_stop(0), 0);
   bool passed = true;
   std::thread waits([&] { passed = machine[0].pass_gate(told); });
-  EXPECT_TRUE(machine[1].told_to_stop(true));
+  EXPECT_EQ(machine[1].told_to_stop(SIGTERM), SIGTERM);
   waits.join();
   EXPECT_FALSE(passed) << "the other one does not come any more";
-  EXPECT_TRUE(machine[0].told_to_stop(false));
+  EXPECT_EQ(machine[0].told_to_stop(SIGINT), SIGTERM);  // the first one
+  EXPECT_EQ(machine[0].told_to_stop(0), SIGTERM);
 }
 
 TEST(SharedProcesses, AGateThatWasLeftIsUsedAgain) {
