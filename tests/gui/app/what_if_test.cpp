@@ -109,6 +109,25 @@ TEST(WhatIf, TheGhostFollowsTheStep) {
   }
 }
 
+// A re-timed program has no time before its trace: that of another question is not
+// shown.
+TEST(WhatIf, ANewQuestionHasNoTimesUntilItIsAnswered) {
+  Driver viewer("dp.json.gz");
+  open_what_if(viewer.app);
+  answer_all(viewer.app);
+  WhatIfPanel& panel = *viewer.app.what_if;
+  EXPECT_EQ(panel.step_for, panel.question);
+  tracer::WhatIf question = *panel.question;
+  question.compute_scale = 0.5;
+  ask(viewer.app, question);
+  take_what_if(viewer.app, WhatIfLab(what_if_source(viewer.app)).step(question));
+  EXPECT_EQ(panel.step_of, panel.question);
+  EXPECT_NE(panel.step_for, panel.question);
+  viewer.frame();
+  answer_all(viewer.app);
+  EXPECT_EQ(panel.step_for, panel.question);
+}
+
 TEST(WhatIf, ManyRanksAreRepresented) {
   Driver viewer("single.json.gz");
   open_what_if(viewer.app, tracer::parse_what_if("--mode ddp --devices 1024"));
