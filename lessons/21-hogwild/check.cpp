@@ -160,8 +160,8 @@ LESSON_TEST(21, all_load_first, "four workers load before any of them stores") {
   exam.equal("workers that say that they have overwritten an update", 3, lost,
              {"all but the one that stored first", kStore});
   const double added = run(true).first;
-  const std::string lost = std::to_string(std::lround(1111 - added));
-  const auto missing = std::count(lost.begin(), lost.end(), '1');
+  const std::string digits = std::to_string(std::lround(1111 - added));
+  const auto missing = std::count(digits.begin(), digits.end(), '1');
   exam.close(fmt::format("the weight after steps of 1, 10, 100 and 1000, by add_step "
                          "({} lost)",
                          missing),
