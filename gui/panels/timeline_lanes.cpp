@@ -208,7 +208,7 @@ class LanePainter {
     if (events[event_of(row, span)].what() == Kind::sync) return waited;
     const std::vector<uint32_t>& waits = f_.host_waits(row.strip->lane);
     float painted = box.x;  // waits that are too short to be seen are passed over
-    for (;;) {
+    while (painted < box.right()) {
       const double from = std::max(scale_.ns(painted), static_cast<double>(span.begin));
       const auto wait =
           std::partition_point(waits.begin(), waits.end(), [&](uint32_t e) {
@@ -228,6 +228,7 @@ class LanePainter {
       }
       painted = std::max(painted + 1, x1);
     }
+    return waited;
   }
 
   void label(const DrawnRow& row, const Span& span, const Rect& box, ImU32 ground,

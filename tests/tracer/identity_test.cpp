@@ -66,10 +66,17 @@ const std::vector<Trace>& steps_of_one_device() {
   return traces;
 }
 
+// With a sanitizer, checking a program takes ten times as long.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int kPrograms = 30;
+#else
+constexpr int kPrograms = 200;
+#endif
+
 TEST(Identity, RandomProgramsObeyEveryLaw) {
   ASSERT_GE(steps_of_one_device().size(), 2u);
   std::mt19937 random(2019);
-  for (int i = 0; i < 200; ++i) {
+  for (int i = 0; i < kPrograms; ++i) {
     const Trace& trace = steps_of_one_device()[random() % steps_of_one_device().size()];
     ConstructedProgram program;
     program.mode = random() % 2 == 0 ? "dp" : "ddp";

@@ -258,6 +258,23 @@ TEST(TimelineTracks, SurviveEveryZoom) {
   }
 }
 
+// A host's wait is drawn once, however far it reaches beyond the view.
+TEST(Timeline, AWaitThatReachesBeyondTheViewIsDrawnOnce) {
+  Stage stage(model_of({
+      event("phase", "step", 0, 0, 0, 10'000, R"("id":1,"step":0)"),
+      event("op", "aten::item", 0, 0, 100, 9'800, R"("id":2,"step":0)"),
+      event("sync", "synchronize", 0, 0, 150, 9'700, R"("id":3,"step":0)"),
+      kernel("conv2d", 0, 1000, 2000, R"(,"id":4,"op":2)"),
+  }));
+  for (const double length : {1e6, 1e4, 100.0}) {
+    stage.view().from = 5e6;
+    stage.view().to = 5e6 + length;
+    stage.view().follow = false;
+    stage.frame();
+    EXPECT_LE(stage.view().primitives, 200u) << length << " ns";
+  }
+}
+
 TEST(Timeline, SurvivesOddTraces) {
   const std::vector<std::vector<std::string>> traces = {
       {event("op", "one", 0, 0, 5, 3, "")},
