@@ -84,6 +84,7 @@ void HybridFeatures::create_replicas() {
     replicas_.push_back(device == devices_[0] ? module_ : copy_on(device));
     gradients_.push_back(bucket_of(*replicas_.back()));
   }
+  let_source_wait();
   groups_ = make_ring(static_cast<int>(devices_.size()));
   sent_bytes_ = bytes_of(parameters()) + bytes_of(buffers());
 }
@@ -123,7 +124,16 @@ void HybridFeatures::send_statistics() {
       ops::copy_into(from[i].detach(), to[i].detach(), {reasons::replicate, "buffers"});
     }
   }
+  let_source_wait();
   sent_bytes_ += bytes_of(from);
+}
+
+/// Batch norm on the first device writes the statistics that the copies read.
+void HybridFeatures::let_source_wait() const {
+  runtime::Stream& source = runtime::context(devices_[0]).compute();
+  for (size_t r = 1; r < devices_.size(); ++r) {
+    source.wait(runtime::context(devices_[r]).copy().record_event());
+  }
 }
 
 // --- activations and gradients

@@ -60,6 +60,7 @@ class HybridFeatures : public nn::Module {
   void stop_ring_if_failed(size_t replica);
   nn::ModulePtr copy_on(Device device) const;
   void send_statistics();
+  void let_source_wait() const;
   Tensor gather(const Tensors& outputs) const;
 
   const nn::ModulePtr module_;
