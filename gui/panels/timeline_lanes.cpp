@@ -20,6 +20,7 @@ constexpr int kMaxTries = 6;           ///< after this, a row is drawn in a few 
 constexpr double kMarkRoom = 9;        ///< minimum distance between marks, in points
 constexpr float kRounded = 6;          ///< points; narrower boxes have square corners
 constexpr float kWaited = 3;           ///< points; shorter waits are not drawn
+constexpr float kStriped = 8;          ///< points; lower rows have no faint stripes
 constexpr float kDimmed = 0.3f;        ///< for events that do not match the search
 
 struct DrawnRow {
@@ -190,6 +191,7 @@ class LanePainter {
     if (event.parent == kNoEvent) return;
     const int64_t enqueued = f_.model.events[event.parent].ts;
     x0 = std::max(x0, snapped(scale_.at(static_cast<double>(enqueued))));
+    if (row.strip->row_height < kStriped) return;  // faint stripes would not be seen
     paint_stripes(row, x0, std::min(x1, since), faint);
   }
 
