@@ -106,6 +106,38 @@ TEST(HybridRun, ObeysItsLawsOnAnyNumberOfDevices) {
   }
 }
 
+// Batch norm on the first device writes the statistics that the copies read.
+TEST(HybridRun, BatchNormWaitsUntilItsStatisticsAreCopied) {
+  const Trace trace = record_hybrid(hybrid_config("vgg16_bn"));
+  std::map<int64_t, int64_t> last_copy;  // to each device
+  std::set<int64_t> awaited;             // by the first device, until batch norm
+  int64_t batch_norm = tracer::kNone;
+  std::map<int64_t, const Event*> kernels;  // by id: in the order of enqueueing
+  for (const Event& event : trace.events) {
+    if (event.is("copy")) {
+      const tracer::CopyFacts copy = tracer::copy_facts(event);
+      if (copy.why == reasons::replicate) {
+        last_copy[copy.dst] = std::max(last_copy[copy.dst], event.id);
+      }
+    }
+    if (event.is("kernel") && int_arg(event.args, keys::device) == 0) {
+      kernels[event.id] = &event;
+    }
+  }
+  for (const auto& [id, kernel] : kernels) {
+    awaited.insert(kernel->deps.begin(), kernel->deps.end());
+    if (kernel->name == "batch_norm") {
+      batch_norm = id;
+      break;
+    }
+  }
+  ASSERT_NE(batch_norm, tracer::kNone);
+  ASSERT_EQ(last_copy.size(), 2u);
+  for (const auto& [device, copy] : last_copy) {
+    EXPECT_TRUE(awaited.contains(copy)) << "the last copy to device " << device;
+  }
+}
+
 TEST(HybridRun, ObeysItsLawsWithAccumulationAndClipping) {
   RunConfig config = hybrid_config("vgg16_bn");
   config.data.length = 30;
