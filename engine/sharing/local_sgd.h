@@ -1,15 +1,10 @@
 // Local SGD: ranks train on their own and average their weights from time to time.
 #pragma once
 
-#include "engine/distributed/ddp/bucket.h"
+#include "engine/sharing/local_access.h"
 #include "engine/sharing/sharing.h"
 
 namespace lockstep::sharing {
-
-struct LocalSgdOptions {
-  int64_t period = 4;        ///< optimizer steps from one average to the next
-  int64_t warmup_steps = 0;  ///< number of steps before the first average is due
-};
 
 /// Averages the parameters after the optimizer's step whenever `step - warmup_steps` is
 /// a multiple of `period`, for steps counted from 0: the first average follows the
@@ -18,7 +13,7 @@ struct LocalSgdOptions {
 /// have different weights. As in PyTorch, each rank evaluates its own, and rank 0's are
 /// saved. Source: torch/distributed/algorithms/model_averaging/averagers.py,
 /// `PeriodicModelAverager`.
-class LocalSgd : public Sharing {
+class LocalSgd : public Sharing, private LocalAccess {
  public:
   LocalSgd(nn::Module& model, std::shared_ptr<distributed::ProcessGroup> group,
            const LocalSgdOptions& options);
@@ -31,13 +26,14 @@ class LocalSgd : public Sharing {
   void describe(tracer::HostEvent& event) const override;
 
  private:
-  bool average_is_due() const;
-  void average();
+  void optimizer_step() override { optimizer_->step(); }
+  void average() override;
 
-  const distributed::Parameters parameters_;
+  const distributed::Parameters parameters_, buffers_;
   const std::shared_ptr<distributed::ProcessGroup> group_;
   const LocalSgdOptions options_;
-  distributed::Bucket flat_;  ///< all parameters, one after the other
+  distributed::Bucket flat_;               ///< all parameters, one after the other
+  optim::Optimizer* optimizer_ = nullptr;  ///< in an update
   int64_t step_ = 0;
 };
 

@@ -89,7 +89,7 @@ void ParameterServer::update(const UpdateRule::Push& push, int worker) {
       .arg({keys::read_version, push.read_version})
       .arg({keys::version, push.version});
   autograd::NoGrad no_grad;
-  const Tensor gradient = mean_of(push.applied);
+  const Tensor gradient = sum_of(push.applied, push.scale);
   for (size_t i = 0; i < pieces_.size(); ++i) {
     views_[i].value.set_grad(gradient.narrowed(pieces_[i].offset, pieces_[i].length));
   }
@@ -99,7 +99,7 @@ void ParameterServer::update(const UpdateRule::Push& push, int worker) {
 }
 
 /// Adds the gradients in the order of their workers, whichever came first.
-Tensor ParameterServer::mean_of(const std::vector<int>& workers) {
+Tensor ParameterServer::sum_of(const std::vector<int>& workers, double scale) {
   Tensor sum;
   for (const int worker : workers) {
     const Tensor gradient = gradients_.extract(worker).mapped();
@@ -109,9 +109,9 @@ Tensor ParameterServer::mean_of(const std::vector<int>& workers) {
       sum = gradient;
     }
   }
-  if (workers.size() == 1) return sum;
+  if (scale == 1) return sum;
   ops::OpCall op("aten::div_", {sum}, std::source_location::current());
-  ops::compute_into(OpCode::scale, {sum}, {sum}, {}, {1.0 / double(workers.size())});
+  ops::compute_into(OpCode::scale, {sum}, {sum}, {}, {scale});
   return sum;
 }
 

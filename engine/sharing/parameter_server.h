@@ -55,7 +55,7 @@ class ParameterServer {
 
  private:
   void update(const UpdateRule::Push& push, int worker);
-  Tensor mean_of(const std::vector<int>& workers);
+  Tensor sum_of(const std::vector<int>& workers, double scale);
 
   const int index_;
   const Device device_;

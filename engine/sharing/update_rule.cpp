@@ -1,6 +1,9 @@
 #include "engine/sharing/update_rule.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <stdexcept>
 
 namespace lockstep::sharing {
 
@@ -8,16 +11,14 @@ UpdateRule::UpdateRule(int workers, const PsOptions& options)
     : options_(options), workers_(workers) {}
 
 bool UpdateRule::may_pull(int worker) const {
+  return !awaits_an_update(worker) && server_may_pull()(*this, options_, worker);
+}
+
+/// Returns whether an update that has used the worker's gradient, or has discarded it,
+/// is still being made.
+bool UpdateRule::awaits_an_update(int worker) const {
   const Worker& me = workers_[worker];
-  switch (options_.consistency) {
-    case Consistency::sync:
-      return !me.pushed || finished_version_ > me.read;
-    case Consistency::async:
-      return true;
-    case Consistency::ssp:
-      return me.clock - slowest() <= options_.staleness;
-  }
-  return true;
+  return me.pushed && !waiting_.contains(worker) && finished_version_ <= me.read;
 }
 
 std::vector<int> UpdateRule::awaited_by(int worker) const {
@@ -40,21 +41,37 @@ int64_t UpdateRule::pull(int worker) {
 
 UpdateRule::Push UpdateRule::push(int worker) {
   Worker& me = workers_[worker];
-  Push push;
-  push.read_version = me.read;
   me.pushed = true;
-  if (!is_sync()) {
-    push.applied = {worker};
-    push.version = ++version_;
-    return push;
+  push_ = {.read_version = me.read};
+  waiting_.insert(worker);
+  server_push()(*this, options_, worker);
+  push_.version = version_;
+  return push_;
+}
+
+void UpdateRule::update(const std::set<int>& workers, double scale) {
+  if (!push_.applied.empty()) {
+    throw std::logic_error("a push has made two updates; fix: make one at most");
   }
-  push.discarded = me.read != version_;
-  if (!push.discarded) {
-    waiting_.insert(worker);
-    if (is_due()) push.applied = make_due().applied;
+  if (workers.empty()) {
+    throw std::logic_error("an update without gradients; fix: name a worker");
   }
-  push.version = version_;
-  return push;
+  for (const int worker : workers) {
+    if (waiting_.erase(worker) == 0) {
+      throw std::logic_error(fmt::format(
+          "an update with a gradient of worker {} that has not arrived, or has been "
+          "used; fix: use those of arrived()",
+          worker));
+    }
+    push_.applied.push_back(worker);
+  }
+  push_.scale = scale;
+  ++version_;
+}
+
+void UpdateRule::discard(int worker) {
+  waiting_.erase(worker);
+  push_.discarded = true;
 }
 
 void UpdateRule::finish(int worker, const Push& push) {
@@ -71,25 +88,24 @@ UpdateRule::Push UpdateRule::make_due() {
   Push push;
   push.read_version = version_;
   push.applied.assign(waiting_.begin(), waiting_.end());
+  push.scale = 1.0 / static_cast<double>(waiting_.size());
   waiting_.clear();
   push.version = ++version_;
   return push;
 }
 
-int64_t UpdateRule::slowest() const {
-  int64_t clock = INT64_MAX;
-  for (const Worker& worker : workers_) {
-    if (!worker.left) clock = std::min(clock, worker.clock);
+std::vector<int> UpdateRule::workers() const {
+  std::vector<int> active;
+  for (int worker = 0; worker < static_cast<int>(workers_.size()); ++worker) {
+    if (!workers_[worker].left) active.push_back(worker);
   }
-  return clock;
+  return active;
 }
 
-/// Returns the number of gradients that make an update.
-size_t UpdateRule::required() const {
-  const auto active = std::count_if(workers_.begin(), workers_.end(),
-                                    [](const Worker& worker) { return !worker.left; });
+size_t UpdateRule::needed() const {
+  const auto active = static_cast<int64_t>(workers().size());
   const auto wanted = static_cast<int64_t>(workers_.size()) - options_.backup;
-  return static_cast<size_t>(std::max<int64_t>(1, std::min<int64_t>(wanted, active)));
+  return static_cast<size_t>(std::max<int64_t>(1, std::min(wanted, active)));
 }
 
 }  // namespace lockstep::sharing

@@ -1,31 +1,16 @@
 // What a parameter server decides: which gradients make an update, and who must wait.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <set>
-#include <vector>
+#include "engine/sharing/server_access.h"
 
 namespace lockstep::sharing {
 
-/// When a worker may go on with its next step.
-enum class Consistency {
-  sync,   ///< an update is the mean of all workers' gradients, and all wait for it
-  async,  ///< each gradient is an update of its own, and nobody waits
-  ssp,    ///< as async, but no worker may be more than `staleness` steps ahead
-};
-
-struct PsOptions {
-  Consistency consistency = Consistency::sync;
-  int64_t staleness = 0;  ///< ssp
-  int backup = 0;  ///< sync: number of gradients that an update does not wait for
-};
-
 /// The bookkeeping of one server: its version, and each worker's clock. It knows no
-/// tensors and never waits. Versions count updates. Names as in ps-lite and in Ho et
-/// al. 2013, "More effective distributed ML via a stale synchronous parallel parameter
-/// server".
-class UpdateRule {
+/// tensors and never waits. Versions count updates. What it decides itself is when an
+/// update is over, and what is due when workers leave; the rest is in two slots
+/// (server_access.h). Names as in ps-lite and in Ho et al. 2013, "More effective
+/// distributed ML via a stale synchronous parallel parameter server".
+class UpdateRule : private ServerAccess {
  public:
   UpdateRule(int workers, const PsOptions& options);
 
@@ -42,8 +27,10 @@ class UpdateRule {
     bool discarded = false;    ///< sync: the update was made without it
     std::vector<int>
         applied;          ///< workers whose gradients make an update now, ascending
+    double scale = 1;     ///< of the sum of their gradients
     int64_t version = 0;  ///< of the server, afterwards
   };
+  /// Throws std::logic_error if a function in a slot uses a gradient that is not there.
   Push push(int worker);
   /// The worker's push has been carried out, and its update, if it made one.
   void finish(int worker, const Push& push);
@@ -56,12 +43,11 @@ class UpdateRule {
   void leave(int worker) { workers_[worker].left = true; }
   /// The worker, which has left for a while, makes steps again.
   void come_back(int worker) { workers_[worker].left = false; }
-  bool is_due() const { return !waiting_.empty() && waiting_.size() >= required(); }
+  bool is_due() const { return !waiting_.empty() && waiting_.size() >= needed(); }
   Push make_due();
 
-  int64_t version() const { return version_; }
-  /// Returns the number of pushes that the worker has finished.
-  int64_t clock(int worker) const { return workers_[worker].clock; }
+  int64_t version() const override { return version_; }
+  int64_t clock(int worker) const override { return workers_[worker].clock; }
 
  private:
   struct Worker {
@@ -70,13 +56,20 @@ class UpdateRule {
     bool pushed = false;  ///< since then
     bool left = false;
   };
+  int64_t read_version(int worker) const override { return workers_[worker].read; }
+  std::vector<int> workers() const override;
+  const std::set<int>& arrived() const override { return waiting_; }
+  size_t needed() const override;
+  void update(const std::set<int>& workers, double scale) override;
+  void discard(int worker) override;
+
   bool is_sync() const { return options_.consistency == Consistency::sync; }
-  int64_t slowest() const;
-  size_t required() const;
+  bool awaits_an_update(int worker) const;
 
   const PsOptions options_;
   std::vector<Worker> workers_;
-  std::set<int> waiting_;  ///< sync: whose gradients are in the next update
+  std::set<int> waiting_;  ///< whose gradients have arrived and are in no update yet
+  Push push_;              ///< the current one
   int64_t version_ = 0;
   int64_t finished_version_ = 0;  ///< sync: the newest that may be waited for
 };

@@ -15,6 +15,8 @@
 #include "engine/models/vgg.h"
 #include "engine/nn/module_call.h"
 #include "engine/parallel/primitives.h"
+#include "engine/sharing/local_access.h"
+#include "engine/sharing/server_access.h"
 #include "engine/sharing/shared_access.h"
 #include "engine/train/trainer.h"
 
@@ -63,6 +65,10 @@ const std::vector<NamedSlot>& all_slots() {
       named(distributed::ring_all_reduce()),
       named(sharing::shared_begin()),
       named(sharing::shared_end()),
+      named(sharing::server_push()),
+      named(sharing::server_may_pull()),
+      named(sharing::local_step()),
+      named(sharing::local_average()),
       named(distributed::gradient_sync_factory())};
   return slots;
 }
