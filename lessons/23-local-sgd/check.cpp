@@ -1,0 +1,365 @@
+#include <algorithm>
+#include <cmath>
+#include <random>
+#include <utility>
+
+#include "lessons/machine/exam.h"
+#include "lessons/machine/local_by_hand.h"
+#include "lessons/machine/predicates.h"
+#include "lessons/machine/ranks.h"
+
+namespace lockstep::lessons {
+namespace {
+
+using sharing::LocalSgdOptions;
+
+constexpr const char *kWhen = "When it is due", *kWhat = "What is averaged",
+                     *kFlat = "One flat tensor", *kSame = "Is it the same as DDP?",
+                     *kBytes = "What it saves";
+
+// --- when
+
+LESSON_TEST(23, step_then_average, "the optimizer's step, then the average") {
+  exam.equal(
+      "step 0 with period 4 and no warm-up", std::string("step average"),
+      NotedStep({4, 0}, 0).text,
+      {"each rank makes its own step first, and what comes of it is averaged. An "
+       "average before the step leaves the ranks with different weights",
+       kWhen});
+  exam.equal("step 1 with period 4 and no warm-up", std::string("step"),
+             NotedStep({4, 0}, 1).text,
+             {"each step is a step of the optimizer; the average is not due", kWhen});
+  exam.equal("step 1 with period 1", std::string("step average"),
+             NotedStep({1, 0}, 1).text, {"one step, one average", kWhen});
+}
+
+Because why_not_due(const LocalSgdOptions& options, const std::vector<int64_t>& got) {
+  const int64_t warmup = options.warmup_steps, period = options.period;
+  if (std::ranges::any_of(got, [&](int64_t step) { return step < warmup; })) {
+    return {
+        "in the warm-up no average is due. (In C++, −4 % 4 is 0: a negative number "
+        "needs a test of its own)",
+        kWhen};
+  }
+  if (!got.empty() && got.front() != warmup &&
+      std::ranges::all_of(got, [&](int64_t step) { return step % period == 0; })) {
+    return {"counted from the beginning: the period begins at the end of the warm-up",
+            kWhen};
+  }
+  if (!got.empty() && got.front() > warmup) {
+    return {
+        "the first average comes right after the first step that follows the "
+        "warm-up, not a period later",
+        kWhen};
+  }
+  return {"after the step whose number is the warm-up, and every period from there",
+          kWhen};
+}
+
+LESSON_TEST(23, when_due,
+            "averages after the steps that are due, and after no others") {
+  std::mt19937_64 random(exam.seed());
+  std::vector<LocalSgdOptions> cases{{4, 12}, {4, 13}, {4, 14},
+                                     {4, 15}, {4, 0},  {1, 2}};
+  for (int i = 0; i < 8; ++i) {
+    cases.push_back(
+        {1 + static_cast<int64_t>(random() % 6), static_cast<int64_t>(random() % 15)});
+  }
+  for (const LocalSgdOptions& options : cases) {
+    std::vector<int64_t> expected;
+    for (int64_t s = options.warmup_steps; s < 20; s += options.period) {
+      expected.push_back(s);
+    }
+    const std::vector<int64_t> got = averaged(options, 20);
+    exam.equal(fmt::format("steps out of 20 that an average follows, warm-up {} and "
+                           "period {} (seed {})",
+                           options.warmup_steps, options.period, exam.seed()),
+               expected, got, why_not_due(options, got));
+  }
+  exam.equal("steps out of 9 that an average follows, period 4 (all 9 were 9 averages)",
+             std::vector<int64_t>{0, 4, 8}, averaged({4, 0}, 9),
+             {"in between the ranks need no network", kWhen});
+}
+
+LESSON_TEST(23, by_number, "which steps are due depends on their numbers alone") {
+  const auto due = [](int64_t step) { return NotedStep({4, 1}, step).averages; };
+  const Because because{
+      "what is due follows from the step's number. A counter of your own begins at 0 "
+      "in "
+      "a resumed run, and several ranks in one process share it",
+      kWhen};
+  for (const int64_t step : {5, 5, 9, 1, 13}) {
+    exam.equal(fmt::format("averages after step {}, period 4 and warm-up 1, in a run "
+                           "that is resumed there",
+                           step),
+               1, due(step), because);
+  }
+  for (const int64_t step : {6, 3, 0, 12}) {
+    exam.equal(fmt::format("averages after step {}, period 4 and warm-up 1, in a run "
+                           "that is resumed there",
+                           step),
+               0, due(step), because);
+  }
+}
+
+// --- what
+
+constexpr int kRanks = 3;
+
+/// Averages once on each rank, and passes it to `look` with what it had before.
+void average_on_ranks(const std::function<void(const RankByHand&)>& look) {
+  HeadStart head;
+  on_ranks(kRanks, "all ranks make the same all-reduces",
+           {"every rank takes part in each all-reduce, in the same order", kFlat},
+           [&](Rank& rank) {
+             RankByHand by_hand(rank.device, *rank.group, rank.rank);
+             if (rank.rank > 0) head.wait_for_rank_0(0);
+             by_hand.average();
+             if (rank.rank == 0) head.rank_0_is_ahead();
+             runtime::context(rank.device).synchronize();
+             look(by_hand);
+           });
+}
+
+LESSON_TEST(23, the_mean, "each parameter becomes the mean of the ranks") {
+  average_on_ranks([&](const RankByHand& rank) {
+    const std::vector<double> got = RankByHand::all(rank.state.parameters);
+    const std::vector<double> own = RankByHand::initial(1, rank.rank);
+    for (size_t k = 0; k < got.size(); ++k) {
+      const double mean = 2 * (static_cast<double>(k) + 1);  // of 1, 2 and 3 times that
+      exam.that(
+          std::abs(got[k] - mean) < 1e-9,
+          fmt::format("element {} of all parameters on rank {}, after an average of "
+                      "3 ranks",
+                      k, rank.rank),
+          fmt::format("{}", mean), fmt::format("{}", got[k]),
+          why_no_mean(own[k], kRanks * mean, got[k], kRanks));
+    }
+  });
+}
+
+LESSON_TEST(23, nothing_else, "momentum and buffers stay as they are") {
+  average_on_ranks([&](const RankByHand& rank) {
+    exam.close(
+        fmt::format("the momentum on rank {} after an average", rank.rank),
+        RankByHand::initial(10, rank.rank), RankByHand::all(rank.state.optimizer), 0,
+        {"PyTorch's averager is given the model's parameters. The momentum belongs "
+         "to the optimizer, and stays on its rank",
+         kWhat});
+    exam.close(
+        fmt::format("the running statistics on rank {} after an average", rank.rank),
+        RankByHand::initial(100, rank.rank), RankByHand::all(rank.state.buffers), 0,
+        {"parameters are averaged. Buffers are none: each rank keeps its own", kWhat});
+  });
+}
+
+LESSON_TEST(23, one_message, "one all-reduce, of the parameters' bytes") {
+  auto owned = std::make_unique<Noted>();
+  const Noted& noted = *owned;
+  distributed::ProcessGroup group(std::move(owned));
+  const Device device{DeviceType::reference, 0};
+  RankByHand rank(device, group, 0);
+  rank.average();
+  runtime::context(device).synchronize();
+  int64_t bytes = 0;
+  for (const auto& [bucket, size] : noted.buckets) bytes += size;
+  exam.at_most("bytes in one average of 1,000 bytes of parameters", int64_t{1000},
+               bytes,
+               {"nothing but the parameters goes over the network, and once", kWhat});
+  exam.equal(
+      "all-reduces in one average of 5 parameters", size_t{1}, noted.buckets.size(),
+      {"each message costs its latency: pack all parameters, then reduce the flat "
+       "tensor once",
+       kFlat});
+  exam.equal("bytes in one average of 1,000 bytes of parameters", int64_t{1000}, bytes,
+             {"all parameters take part", kWhat});
+}
+
+// --- both, in training
+
+/// The same in plain loops: a rank's SGD with momentum and weight decay.
+struct Plain {
+  std::vector<double> weights, buffer;
+  bool begun = false;
+  void step(const std::vector<double>& gradient, const optim::SgdOptions& sgd) {
+    buffer.resize(weights.size());
+    for (size_t k = 0; k < weights.size(); ++k) {
+      const double d = gradient[k] + sgd.weight_decay * weights[k];
+      buffer[k] = begun ? sgd.momentum * buffer[k] + d : d;
+      weights[k] -= sgd.lr * buffer[k];
+    }
+    begun = true;
+  }
+};
+
+std::vector<double> mean_of(const std::vector<std::vector<double>>& of) {
+  std::vector<double> mean(of[0].size(), 0);
+  for (const auto& one : of) {
+    for (size_t k = 0; k < mean.size(); ++k) mean[k] += one[k] / double(of.size());
+  }
+  return mean;
+}
+
+/// Gradient of a rank in a step, as if its loss had a minimum of its own: it depends on
+/// the weights.
+std::vector<double> gradient_of(const std::vector<double>& weights, int rank) {
+  std::vector<double> gradient(weights.size());
+  for (size_t k = 0; k < gradient.size(); ++k) {
+    gradient[k] = (1 + 0.5 * rank) * (weights[k] - double(rank) * double(k % 7));
+  }
+  return gradient;
+}
+
+constexpr int kSteps = 6;
+
+/// Trains in plain loops. Returns each rank's weights after each step.
+std::vector<std::vector<std::vector<double>>> plain_training(
+    int64_t period, const optim::SgdOptions& sgd, bool ddp) {
+  std::vector<Plain> ranks(kRanks);
+  for (Plain& rank : ranks) rank.weights = RankByHand::initial(1, 0);
+  std::vector<std::vector<std::vector<double>>> after;
+  for (int step = 0; step < kSteps; ++step) {
+    std::vector<std::vector<double>> gradients, weights;
+    for (int r = 0; r < kRanks; ++r) {
+      gradients.push_back(gradient_of(ranks[r].weights, r));
+    }
+    for (int r = 0; r < kRanks; ++r) {
+      ranks[r].step(ddp ? mean_of(gradients) : gradients[r], sgd);
+      weights.push_back(ranks[r].weights);
+    }
+    if (!ddp && step % period == 0) {
+      for (Plain& rank : ranks) rank.weights = mean_of(weights);
+    }
+    after.emplace_back();
+    for (const Plain& rank : ranks) after.back().push_back(rank.weights);
+  }
+  return after;
+}
+
+/// The same with the learner's functions and the engine's optimizer.
+void train_on_ranks(
+    int64_t period, const optim::SgdOptions& sgd,
+    const std::function<void(int rank, int step, const std::vector<double>& weights)>&
+        look) {
+  on_ranks(kRanks, "all ranks make the same all-reduces",
+           {"every rank takes part in each average", kWhen}, [&](Rank& rank) {
+             RankByHand mine(rank.device, *rank.group, 0);  // all begin with the same
+             mine.optimizer = std::make_unique<optim::Sgd>(mine.state.parameters, sgd);
+             for (int step = 0; step < kSteps; ++step) {
+               const auto gradient =
+                   gradient_of(RankByHand::all(mine.state.parameters), rank.rank);
+               auto next = gradient.begin();
+               for (const auto& [name, parameter] : mine.state.parameters) {
+                 const std::vector<double> part(next, next + parameter.numel());
+                 next += parameter.numel();
+                 parameter.set_grad(
+                     ops::copy_to(Tensor::from(part, {parameter.numel()}, DType::f64),
+                                  rank.device, {"h2d", "test"}));
+               }
+               sharing::local_step().in_use()(mine, {period, 0}, step);
+               mine.state.optimizer = mine.optimizer->state();
+               runtime::context(rank.device).synchronize();
+               look(rank.rank, step, RankByHand::all(mine.state.parameters));
+             }
+           });
+}
+
+LESSON_TEST(23, equals_ddp, "period 1, SGD with momentum: DDP's weights") {
+  const optim::SgdOptions sgd{0.05, 0.9, 0.01};
+  const auto ddp = plain_training(1, sgd, true);
+  train_on_ranks(1, sgd, [&](int rank, int step, const std::vector<double>& weights) {
+    exam.close(
+        fmt::format("weights on rank {} after step {} with period 1, as with DDP", rank,
+                    step),
+        ddp[step][rank], weights, 1e-9,
+        {"the mean of the ranks' steps is the step with their mean gradient", kSame});
+  });
+}
+
+LESSON_TEST(23, on_their_own, "period 4: alone in between, equal after an average") {
+  const optim::SgdOptions sgd{0.05, 0.9, 0.01};
+  const auto plain = plain_training(4, sgd, false);
+  train_on_ranks(4, sgd, [&](int rank, int step, const std::vector<double>& weights) {
+    exam.close(
+        fmt::format("weights on rank {} after step {} with period 4", rank, step),
+        plain[step][rank], weights, 1e-9,
+        {"a rank goes on from the mean of the weights, with a momentum of its own",
+         kWhat});
+  });
+}
+
+LESSON_TEST(23, resnet, "ResNet18, three ranks: averages after the steps 1, 3 and 5") {
+  const tracer::Trace& trace = exam.train(
+      "-a resnet18 --dataset generated --device-type null --devices 3 -b 6 -j 0 "
+      "--steps 6 --trace-steps 0:6 --mode local-sgd --local-steps 2 --warmup-steps 1",
+      {"three ranks train ResNet18 with your functions; the run's output is printed "
+       "below",
+       "What the trace shows"});
+  std::map<int64_t, std::map<int64_t, int64_t>>
+      bytes;  // of the averages, by rank, step
+  for (const tracer::Event* event : events_of(trace, "collective")) {
+    if (text(*event, "why") != "average") continue;
+    bytes[number(*event, "rank")][event->step] += number(*event, "bytes");
+  }
+  exam.equal("ranks that average", size_t{kRanks}, bytes.size(),
+             {"all of them, with the label that `label()` returns", kFlat});
+  for (const auto& [rank, of_steps] : bytes) {
+    std::vector<int64_t> steps;
+    for (const auto& [step, size] : of_steps) {
+      steps.push_back(step);
+      exam.equal(fmt::format("bytes of ResNet18's average on rank {} after step {}",
+                             rank, step),
+                 int64_t{11'173'962} * 4, size,
+                 {"11,173,962 parameters, with 4 bytes each, once", kWhat});
+    }
+    exam.equal(
+        fmt::format("steps of ResNet18 that an average follows on rank {}, warm-up "
+                    "1 and period 2",
+                    rank),
+        std::vector<int64_t>{1, 3, 5}, steps, {"the same steps on all ranks", kWhen});
+  }
+}
+
+LESSON_TEST(23, bytes, "bytes that leave a rank") {
+  auto* const bytes_sent =
+      exam.function<int64_t(int64_t, int64_t, int64_t, int, int64_t)>(
+          "lesson_bytes_sent");
+  std::mt19937_64 random(exam.seed());
+  struct Case {
+    int64_t steps, period, warmup;
+    int ranks;
+  };
+  std::vector<Case> cases{{8, 4, 0, 3},   {9, 4, 0, 3},  {1, 4, 0, 4},  {13, 4, 13, 2},
+                          {14, 4, 13, 2}, {5, 4, 13, 2}, {10, 1, 0, 8}, {7, 3, 2, 1}};
+  for (int i = 0; i < 8; ++i) {
+    cases.push_back({static_cast<int64_t>(random() % 40),
+                     1 + static_cast<int64_t>(random() % 6),
+                     static_cast<int64_t>(random() % 20), 1 + int(random() % 6)});
+  }
+  for (const auto& [steps, period, warmup, ranks] : cases) {
+    int64_t averages = 0;
+    for (int64_t s = warmup; s < steps; s += period) ++averages;
+    const int64_t one = 2 * (ranks - 1) * 100, expected = averages * one;
+    const int64_t got = bytes_sent(steps, period, warmup, ranks, ranks * 100);
+    exam.equal(
+        fmt::format("bytes that leave a rank in {} steps, period {}, warm-up {}, "
+                    "{} rank{}, {} bytes of parameters (seed {})",
+                    steps, period, warmup, ranks, ranks == 1 ? "" : "s", ranks * 100,
+                    exam.seed()),
+        expected, got,
+        got == averages * ranks * 100 && ranks > 2
+            ? Because{"an all-reduce is more than one trip: in a ring each rank "
+                      "sends 2 (N − 1) parts of 1/N",
+                      kBytes}
+        : one > 0 && got % one == 0
+            ? Because{fmt::format("{} averages; there are {}: the first comes after "
+                                  "one step, not after a period",
+                                  got / one, averages),
+                      kBytes}
+            : Because{"the number of averages, times what a ring all-reduce sends",
+                      kBytes});
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::lessons
