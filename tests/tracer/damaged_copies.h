@@ -153,7 +153,7 @@ inline const std::vector<Damage> kDamagedRing = {
     {"halves-matched", "recv", "all_reduce@cpu:0/all_reduce@cpu:0#1",
      "recv #43 from 1 to 0 (all_reduce 1, message 0) has no matching half; fix: merge "
      "the files of all ranks",
-     "ring-bytes, ring-messages"},
+     "ring-bytes, ring-messages, ring-steps"},
     {"ranks-agree", "bytes", "broadcast@cpu:1",
      "rank 1: collective #0 is broadcast (8 B), but another rank called broadcast "
      "(4 B)",
@@ -167,16 +167,38 @@ inline const std::vector<Damage> kDamagedRing = {
      "copy-bytes, ring-bytes"},
     {"ring-messages", "missing", "all_reduce@cpu:0",
      "in all_reduce #1 device 0 sent 1 messages, expected 2", "ring-bytes"},
+    {"messages-agree", "why", "all_reduce@cpu:0/all_reduce@cpu:0#1",
+     "`why` of message 0 of all_reduce #1, from 1 to 0, is `gather`, expected "
+     "`all_reduce`"},
+    {"messages-agree", "dtype", "all_reduce@cpu:1/all_reduce@cpu:1#2",
+     "`dtype` of message 1 of all_reduce #1, from 0 to 1, is `int32`, expected "
+     "`float32`"},
+    {"ring-steps", "again", "all_reduce@cpu:0/all_reduce@cpu:0#2",
+     "the message that device 0 receives after 1 others of all_reduce #1 has "
+     "`ring_step` 0, expected 1",
+     "ring-forwarding"},
+    {"ring-forwarding", "dropped", "all_reduce@cpu:0/all_reduce@cpu:0#2",
+     "message 1 of all_reduce #1, from 1 to 0, does not wait for #93, in which device "
+     "1 receives what it passes on"},
+    {"ring-forwarding", "first", "all_reduce@cpu:0/all_reduce@cpu:0#1",
+     "message 0 of all_reduce #1, from 1 to 0, does not wait for kernel "
+     "`linear_backward_weight` #81, as its sender does"},
+    {"collective-deps", "dropped", "all_reduce@cpu:1",
+     "all_reduce #1 of bucket 0 does not wait for kernel `linear_backward_weight` #81, "
+     "which was enqueued before it",
+     "bucket-deps"},
     {"gradients-reduced", "other", "rank 1/step 0",
-     "step 0, rank 1: 0 B of gradients reduced, expected 8"},
+     "step 0, rank 1: 0 B of gradients reduced, expected 8", "ranks-agree"},
     {"bucket-order", "second-first", "all_reduce@cpu:0",
-     "rank 0 reduces bucket 1 after bucket -1"},
+     "rank 0 reduces bucket 1 after bucket -1", "ranks-agree"},
     {"bucket-deps", "dropped", "all_reduce@cpu:0",
      "all_reduce #1 of bucket 0 does not wait for kernel #31, which finishes the "
-     "gradient of weight"},
+     "gradient of weight",
+     "collective-deps"},
     {"bucket-deps", "too-early", "all_reduce@cpu:0",
      "all_reduce #1 of bucket 0 does not wait for kernel #31, which finishes the "
-     "gradient of weight"},
+     "gradient of weight",
+     "collective-deps"},
     {"buffers-broadcast", "unsaid", "rank 0/step 0",
      "step 0, rank 0: 4 B of buffers broadcast, expected 0"},
     {"images-h2d-of-ranks", "labels", "rank 1/step 0",

@@ -6,51 +6,14 @@
 #include <algorithm>
 #include <map>
 
+#include "tracer/analysis/collectives.h"
 #include "tracer/analysis/judge.h"
+#include "tracer/analysis/judge_messages.h"
 #include "tracer/format/times.h"
 
 namespace lockstep::tracer {
 
 namespace {
-
-/// A collective is one event on each rank, identified by `group` and `seq`.
-struct CollectiveKey {
-  std::string_view group;
-  int64_t seq;
-  auto operator<=>(const CollectiveKey&) const = default;
-};
-
-struct Part {
-  const Event* event = nullptr;
-  CollectiveFacts facts;
-};
-
-struct Whole {
-  std::map<int64_t, Part> by_rank;
-  std::vector<CopyFacts> messages;
-};
-using Collectives = std::map<CollectiveKey, Whole>;
-
-Collectives find_collectives(const TraceUnderTest& test) {
-  Collectives all;
-  for (const Event& event : test.trace.events) {
-    if (event.ph != 'X') continue;
-    if (event.is(categories::collective)) {
-      const CollectiveFacts facts = collective_facts(event);
-      all[{facts.group, facts.seq}].by_rank.emplace(test.lanes.of(event).rank,
-                                                    Part{&event, facts});
-    } else if (event.is(categories::copy) && event.args.may_hold(keys::group)) {
-      const CopyFacts facts = copy_facts(event);
-      if (facts.is_message) all[{facts.group, facts.seq}].messages.push_back(facts);
-    }
-  }
-  return all;
-}
-
-/// The number used by messages: 0 if it is not specified.
-int64_t number_of(const CollectiveFacts& facts) {
-  return facts.seq == kNone ? 0 : facts.seq;
-}
 
 void judge_halves(TraceUnderTest& test) {
   Law& law = test.law("halves-matched", "every message was sent and received");
@@ -67,7 +30,36 @@ void judge_halves(TraceUnderTest& test) {
   }
 }
 
-void judge_agreement(Law& law, const Whole& whole, int64_t ranks) {
+/// All ranks must reduce the same bucket, reason and type, of the same parameters in the
+/// same order: the sums would be of different gradients.
+void judge_packing(Law& law, const CollectivePart& part, const CollectivePart& first,
+                   int64_t rank) {
+  const auto differs = [&](const char* key, const auto& mine, const auto& theirs) {
+    law.expect(mine == theirs, part.event->id, [&] {
+      return fmt::format("rank {}: `{}` of {} #{} is {}, but {} on another rank", rank,
+                         key, part.event->name, number_of(part.facts), mine, theirs);
+    });
+  };
+  differs(keys::why, part.facts.why, first.facts.why);
+  differs(keys::bucket, part.facts.bucket, first.facts.bucket);
+  differs(keys::dtype, text_arg(part.event->args, keys::dtype),
+          text_arg(first.event->args, keys::dtype));
+  if (!part.facts.params.exists() && !first.facts.params.exists()) return;
+  const Json mine = part.facts.params.json(), theirs = first.facts.params.json();
+  if (mine == theirs) return;
+  size_t at = 0;
+  while (at < mine.size() && at < theirs.size() && mine[at] == theirs[at]) ++at;
+  const auto name = [at](const Json& params) {
+    return at < params.size() ? params[at].dump() : "missing";
+  };
+  law.expect(false, part.event->id, [&] {
+    return fmt::format("rank {}: parameter {} of {} #{} is {}, but {} on another rank",
+                       rank, at, part.event->name, number_of(part.facts), name(mine),
+                       name(theirs));
+  });
+}
+
+void judge_agreement(Law& law, const WholeCollective& whole, int64_t ranks) {
   const auto& [first, facts] = whole.by_rank.begin()->second;
   const auto present = static_cast<int64_t>(whole.by_rank.size());
   law.expect(present == ranks, first->id, [&, &first = first, &facts = facts] {
@@ -85,6 +77,7 @@ void judge_agreement(Law& law, const Whole& whole, int64_t ranks) {
           facts.bytes);
     };
     law.expect(same, part.event->id, explain);
+    judge_packing(law, part, whole.by_rank.begin()->second, rank);
   }
 }
 
@@ -100,7 +93,7 @@ int64_t times_around(const Event& collective, std::string_view algorithm,
   return collective.name == reasons::reduce && algorithm == "ring" ? ranks - 1 : 0;
 }
 
-void judge_messages(Law& total, Law& share, Law& count, const Whole& whole,
+void judge_messages(Law& total, Law& share, Law& count, const WholeCollective& whole,
                     int64_t ranks) {
   const Event& first = *whole.by_rank.begin()->second.event;
   const CollectiveFacts& facts = whole.by_rank.begin()->second.facts;
@@ -109,7 +102,7 @@ void judge_messages(Law& total, Law& share, Law& count, const Whole& whole,
   if (around == 0) return;
   int64_t sum = 0;
   std::map<int64_t, std::pair<int64_t, int64_t>> sent;  // device → bytes, messages
-  for (const CopyFacts& message : whole.messages) {
+  for (const auto& [event, message] : whole.messages) {
     sum = add_within_range(sum, message.known_bytes());
     auto& [of_rank, messages] = sent[message.src];
     of_rank = add_within_range(of_rank, message.known_bytes());
@@ -137,7 +130,7 @@ void judge_messages(Law& total, Law& share, Law& count, const Whole& whole,
 /// One rank's step: the `grad_ready` marks and the collectives of its buckets.
 struct RankStep {
   std::map<std::string_view, int64_t> ready_by;  ///< parameter → kernel
-  std::vector<Part> buckets;                     ///< sorted by time
+  std::vector<CollectivePart> buckets;                     ///< sorted by time
   int64_t broadcast = 0;                         ///< bytes of the buffers
 };
 
@@ -162,31 +155,17 @@ LaneMap<RankStep> find_rank_steps(const TraceUnderTest& test) {
   return steps;
 }
 
-/// Returns true if `waiting` waits for `kernel` or for a later task of the same stream:
-/// a stream runs its tasks one after another.
-bool waits_for(const TraceUnderTest& test, const Event& waiting, int64_t kernel) {
-  const Event* awaited = test.index.find(kernel);
-  if (awaited == nullptr) return false;
-  for (const int64_t id : waiting.deps) {
-    const Event* dep = test.index.find(id);
-    if (dep == awaited) return true;
-    if (dep != nullptr && is_task(*dep) && lane_of(*dep) == lane_of(*awaited) &&
-        dep->ts >= awaited->end()) {
-      return true;
-    }
-  }
-  return false;
-}
-
 void judge_dependencies(const TraceUnderTest& test, Law& law, const RankStep& step,
-                        const Part& bucket) {
+                        const CollectivePart& bucket) {
   if (!bucket.facts.params.is_array()) return;
   const Json params = bucket.facts.params.json();
   for (const Json& param : params) {
     if (!param.is_string()) continue;
     const auto ready = step.ready_by.find(param.get_ref<const std::string&>());
     if (ready == step.ready_by.end() || ready->second == kNone) continue;
-    law.expect(waits_for(test, *bucket.event, ready->second), bucket.event->id, [&] {
+    const Event* kernel = test.index.find(ready->second);
+    const bool waits = kernel && waits_for(test, *bucket.event, *kernel);
+    law.expect(waits, bucket.event->id, [&] {
       return fmt::format(
           "{} #{} of {} does not wait for kernel #{}, which finishes the "
           "gradient of {}",
@@ -217,7 +196,7 @@ void judge_steps_of_ranks(TraceUnderTest& test, int64_t parameter_bytes,
     const RankStep* found = rank_steps.find({step.number, step.rank});
     if (found == nullptr) continue;
     int64_t reduced = 0, last = -1;
-    for (const Part& bucket : found->buckets) {
+    for (const CollectivePart& bucket : found->buckets) {
       reduced = add_within_range(reduced, bucket.facts.bytes);
       judge_dependencies(test, deps, *found, bucket);
       const int64_t number = bucket.facts.bucket;
@@ -275,15 +254,18 @@ void judge_ranks(TraceUnderTest& test) {
   Law& total = test.law("ring-bytes", "an all-reduce moves 2(N−1) times its bytes");
   Law& share = test.law("ring-share", "each rank sends 2(N−1)/N of an all-reduce");
   Law& count = test.law("ring-messages", "each rank sends 2(N−1) messages");
+  MessageLaws messages(test);
   const Json& info = object_arg(test.trace.other, top::distributed);
   const int64_t ranks = std::max<int64_t>(1, int_arg(info, top::world_size, 1));
   if (!info.contains(top::rank)) {  // a file with all ranks
-    for (const auto& [key, whole] : find_collectives(test)) {
+    for (const auto& [key, whole] : find_collectives(test.trace, test.lanes)) {
       if (whole.by_rank.empty()) continue;
       judge_agreement(agreement, whole, ranks);
       judge_messages(total, share, count, whole, ranks);
+      messages.judge(whole, ranks);
     }
   }
+  judge_collective_deps(test);
   judge_inputs(test);
   if (mode != "ddp") return;
   const Json& model = object_arg(test.trace.lockstep, top::model);
