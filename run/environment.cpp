@@ -8,6 +8,7 @@
 #include <fstream>
 #include <stdexcept>
 
+#include "engine/distributed/rendezvous/credentials.h"
 #include "engine/distributed/rendezvous/launchers.h"
 
 namespace lockstep::run {
@@ -42,9 +43,11 @@ Environment read_environment() {
     environment.arguments.push_back(argument);
   }
   std::vector<std::string> names = distributed::launcher_variables();
-  names.insert(names.end(), {variable::kRank, variable::kWorld, variable::kLocalRank,
-                             variable::kLocalWorld, variable::kInit,
-                             variable::kInterface, variable::kRestart});
+  names.insert(names.end(),
+               {variable::kRank, variable::kWorld, variable::kLocalRank,
+                variable::kLocalWorld, variable::kInit, variable::kInterface,
+                variable::kRestart, distributed::kRunIdVariable,
+                distributed::kSecretVariable, distributed::kSecretFileVariable});
   for (const std::string& name : names) {
     if (const char* text = std::getenv(name.c_str())) {
       environment.variables[name] = text;

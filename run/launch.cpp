@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <map>
 #include <stdexcept>
 
 #include "base/socket.h"
+#include "engine/distributed/rendezvous/credentials.h"
 #include "engine/plan/launch_arithmetic.h"
 #include "run/child_group.h"
 #include "run/devices.h"
@@ -19,6 +22,20 @@ namespace {
 /// Time between the first rank's failure and the termination of the others. (Each names
 /// the culprit and exits on its own; a stopped process cannot.)
 constexpr Milliseconds kGrace{1500};
+
+/// Ranks of one machine have a secret of their own, so that no other user of it can
+/// take part, unless the user has set one.
+std::map<std::string, std::string> secret_of_ranks(int nodes) {
+  const auto is_set = [](const char* name) {
+    const char* text = std::getenv(name);
+    return text != nullptr && *text != 0;
+  };
+  if (nodes > 1 || is_set(distributed::kSecretVariable) ||
+      is_set(distributed::kSecretFileVariable)) {
+    return {};
+  }
+  return {{distributed::kSecretVariable, distributed::draw_secret()}};
+}
 
 RankPlace place_of(int node, int gpu, int nodes, int per_node) {
   RankPlace place;
@@ -50,12 +67,14 @@ int spawn_ranks(const RunConfig& c) {
                world == 1 ? "" : "es", init);
     std::fflush(stdout);
   }
+  const auto secret = secret_of_ranks(nodes);
   ChildGroup ranks(kGrace);
   for (int gpu = 0; gpu < local; ++gpu) {
     RankPlace place = place_of(node, gpu, nodes, local);
     place.init = init;
-    ranks.start(fmt::format("rank {}", place.rank), c.environment.arguments,
-                variables_of(place));
+    auto variables = variables_of(place);
+    variables.insert(secret.begin(), secret.end());
+    ranks.start(fmt::format("rank {}", place.rank), c.environment.arguments, variables);
   }
   return ranks.wait(train::Trainer::stop);
 }
@@ -79,11 +98,13 @@ std::pair<int, bool> launch_once(const LaunchOptions& o, int restart) {
   const auto [host, port] = split_endpoint(endpoint);
   std::vector<std::string> arguments{"lockstep"};
   arguments.insert(arguments.end(), o.command.begin(), o.command.end());
+  const auto secret = secret_of_ranks(o.nodes);
   ChildGroup ranks(kGrace);
   for (int gpu = 0; gpu < o.per_node; ++gpu) {
     RankPlace place = place_of(o.node, gpu, o.nodes, o.per_node);
     place.init = "tcp://" + endpoint;
     auto variables = variables_of(place);
+    variables.insert(secret.begin(), secret.end());
     variables.merge(std::map<std::string, std::string>{
         {variable::kTorchRank, std::to_string(place.rank)},
         {variable::kTorchWorld, std::to_string(place.world)},

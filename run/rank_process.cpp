@@ -85,12 +85,14 @@ void meet(distributed::Store& store, const RunConfig& c, const RankPlace& place,
     facts.emplace_back("ranks on its node:", std::to_string(place.local_world));
     agree(store, "ready", facts, place.rank, place.world, timeout);
   } catch (const distributed::StoreTimeout& late) {
+    const std::string refusal = store.refusal();
     const std::string missing = late.keys()[0].substr(late.keys()[0].find('/') + 1);
     throw std::runtime_error(
-        fmt::format("rank {}: rank {} did not join within {:g} s; fix: start it, with "
-                    "the same world "
-                    "size on all ranks",
-                    place.rank, missing, static_cast<double>(timeout.count()) / 1000));
+        fmt::format("rank {}: rank {} did not join within {:g} s; {}", place.rank,
+                    missing, static_cast<double>(timeout.count()) / 1000,
+                    refusal.empty() ? "fix: start it, with the same world size on all "
+                                      "ranks"
+                                    : refusal));
   }
 }
 
@@ -292,7 +294,8 @@ int train_in_process(const RunConfig& given, const RankPlace& started) {
   RankPlace place = started;
   const auto timeout = Milliseconds(static_cast<int64_t>(c.distributed.timeout * 1000));
   become_rank(c, place);
-  const auto init = distributed::parse_init_method(place.init, place.rank, place.world);
+  auto init = distributed::parse_init_method(place.init, place.rank, place.world);
+  init.credentials = distributed::read_credentials(c.environment.variables);
   const auto store = meet_at_store(c, place, init, timeout);
   place.group = std::make_shared<distributed::ProcessGroup>(
       distributed::make_communicator({std::string(word(c.distributed.backend)),

@@ -30,7 +30,8 @@ class RecordedRing : public ::testing::Test {
   }
   template <typename Matches>
   Event& find(Matches matches) {
-    const auto found = std::find_if(trace_.events.begin(), trace_.events.end(), matches);
+    const auto found =
+        std::find_if(trace_.events.begin(), trace_.events.end(), matches);
     if (found == trace_.events.end()) throw std::runtime_error("no such event");
     return *found;
   }
@@ -42,8 +43,8 @@ class RecordedRing : public ::testing::Test {
     for (const Finding& finding : report.findings) {
       if (finding.ok) continue;
       EXPECT_EQ(finding.law, law) << finding.message;
-      named |= finding.event == at.id &&
-               finding.message.find(says) != std::string::npos;
+      named |=
+          finding.event == at.id && finding.message.find(says) != std::string::npos;
     }
     EXPECT_TRUE(named) << check_text(report);
   }

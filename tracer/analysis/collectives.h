@@ -35,8 +35,8 @@ struct WholeCollective {
 };
 using Collectives = std::map<CollectiveKey, WholeCollective>;
 
-/// Messages whose collective is not in the trace have a `WholeCollective` without parts. The
-/// result refers to the trace's events.
+/// Messages whose collective is not in the trace have a `WholeCollective` without
+/// parts. The result refers to the trace's events.
 Collectives find_collectives(const Trace& trace, const Lanes& lanes);
 
 /// The number used by messages: 0 if it is not specified.

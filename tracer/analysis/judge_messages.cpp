@@ -85,10 +85,11 @@ void MessageLaws::judge_facts(const WholeCollective& whole) {
     for (const auto& [key, value] : expected) {
       const std::string_view found = text_arg(message.event->args, key);
       facts_.expect(found == value, message.event->id, [&, key = key, value = value] {
-        return fmt::format("`{}` of message {} of {}, from {} to {}, is `{}`, expected "
-                           "`{}`",
-                           key, message.facts.ring_step, label(whole),
-                           message.facts.src, message.facts.dst, found, value);
+        return fmt::format(
+            "`{}` of message {} of {}, from {} to {}, is `{}`, expected "
+            "`{}`",
+            key, message.facts.ring_step, label(whole), message.facts.src,
+            message.facts.dst, found, value);
       });
     }
   }
@@ -107,10 +108,8 @@ void MessageLaws::judge_ring(const WholeCollective& whole, int64_t ranks) {
 void MessageLaws::judge_chain(const WholeCollective& whole,
                               const std::vector<int64_t>& ring) {
   const auto begins = [](const CollectiveMessage& m) { return m.facts.ring_step == 0; };
-  const auto start =
-      std::find_if(whole.messages.begin(), whole.messages.end(), begins);
-  const int64_t root =
-      start == whole.messages.end() ? kNowhere : start->facts.src;
+  const auto start = std::find_if(whole.messages.begin(), whole.messages.end(), begins);
+  const int64_t root = start == whole.messages.end() ? kNowhere : start->facts.src;
   for (const auto& [event, facts] : whole.messages) {
     const int64_t step = facts.ring_step;
     const int64_t src = device_after(ring, root, step);
@@ -209,9 +208,8 @@ Queues find_queues(const TraceUnderTest& test) {
     queues[{lane_of(*op), lane.device}].push_back({op->end(), &event});
   }
   for (auto& [key, queue] : queues) {
-    std::stable_sort(queue.begin(), queue.end(), [](const auto& a, const auto& b) {
-      return a.until < b.until;
-    });
+    std::stable_sort(queue.begin(), queue.end(),
+                     [](const auto& a, const auto& b) { return a.until < b.until; });
     const Event* last = nullptr;
     for (Enqueued& each : queue) {
       if (!last || last->ts < each.kernel->ts) last = each.kernel;
@@ -240,10 +238,10 @@ void judge_collective_deps(TraceUnderTest& test) {
     const Event& kernel = *std::prev(later)->kernel;
     law.expect(waits_for(test, event, kernel), event.id, [&] {
       const CollectiveFacts facts = collective_facts(event);
-      return fmt::format("{} #{} of {} does not wait for {} #{}, which was enqueued "
-                         "before it",
-                         event.name, number_of(facts), facts.tensor, name_of(kernel),
-                         kernel.id);
+      return fmt::format(
+          "{} #{} of {} does not wait for {} #{}, which was enqueued "
+          "before it",
+          event.name, number_of(facts), facts.tensor, name_of(kernel), kernel.id);
     });
   }
 }

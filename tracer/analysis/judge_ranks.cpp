@@ -30,8 +30,8 @@ void judge_halves(TraceUnderTest& test) {
   }
 }
 
-/// All ranks must reduce the same bucket, reason and type, of the same parameters in the
-/// same order: the sums would be of different gradients.
+/// All ranks must reduce the same bucket, reason and type, of the same parameters in
+/// the same order: the sums would be of different gradients.
 void judge_packing(Law& law, const CollectivePart& part, const CollectivePart& first,
                    int64_t rank) {
   const auto differs = [&](const char* key, const auto& mine, const auto& theirs) {
@@ -130,7 +130,7 @@ void judge_messages(Law& total, Law& share, Law& count, const WholeCollective& w
 /// One rank's step: the `grad_ready` marks and the collectives of its buckets.
 struct RankStep {
   std::map<std::string_view, int64_t> ready_by;  ///< parameter → kernel
-  std::vector<CollectivePart> buckets;                     ///< sorted by time
+  std::vector<CollectivePart> buckets;           ///< sorted by time
   int64_t broadcast = 0;                         ///< bytes of the buffers
 };
 

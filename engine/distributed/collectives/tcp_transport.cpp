@@ -22,14 +22,10 @@ namespace {
 constexpr uint32_t kMagic = 0x52534b4c;  // "LKSR"
 constexpr size_t kBounceBytes = 256 << 10;
 
-/// The wire format of greetings and tags. All ranks must have the same byte order.
+/// The wire format of tags. All ranks must have the same byte order.
 struct WireTag {
   uint32_t magic = kMagic;
   MessageTag tag;
-};
-struct Hello {
-  uint32_t magic = kMagic;
-  int32_t rank = 0;
 };
 
 std::string address_key(int rank) { return "address/" + std::to_string(rank); }
@@ -223,9 +219,9 @@ TcpTransport::TcpTransport(std::shared_ptr<Store> store, std::string host, int r
       rank_(rank),
       size_(size),
       timeout_(timeout),
-      listener_(listen_at(host, 0)),
+      reception_(host),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  store_->set(address_key(rank_), fmt::format("{} {}", host, port_of(listener_)));
+  store_->set(address_key(rank_), reception_.address());
 }
 
 TcpTransport::~TcpTransport() = default;
@@ -278,48 +274,28 @@ const Fd& TcpTransport::channel_to(int peer, const Collective& call) {
   } catch (const StoreTimeout&) {
     late(peer, call);
   }
-  const size_t space = address.find(' ');
-  const auto deadline = deadline_after(timeout_);
-  Connected connected = connect_to(address.substr(0, space),
-                                   std::atoi(address.c_str() + space + 1), deadline);
-  const Hello hello{kMagic, rank_};
-  const bool greeted =
-      connected.socket && ::send(connected.socket.get(), &hello, sizeof hello,
-                                 MSG_NOSIGNAL) == sizeof hello;
-  if (!greeted) {
+  Reached reached = reach(address, rank_, deadline_after(timeout_));
+  if (!reached.socket) {
     throw std::runtime_error(fmt::format("cannot reach rank {} at {} for {}: {}", peer,
-                                         address, str(call), connected.why_not));
+                                         shown_address(address), str(call),
+                                         reached.why_not));
   }
-  send_without_delay(connected.socket);
-  return to_[peer] = std::move(connected.socket);
+  send_without_delay(reached.socket);
+  return to_[peer] = std::move(reached.socket);
 }
 
 const Fd& TcpTransport::channel_from(int peer, const Collective& call) {
   const auto deadline = deadline_after(timeout_);
-  while (!from_.contains(peer)) accept_one(peer, call, deadline);
-  return from_[peer];
-}
-
-/// Accepts the next connection. Closes it if it does not send a valid greeting.
-void TcpTransport::accept_one(int wanted, const Collective& call, TimePoint deadline) {
-  throw_if_aborted();
-  std::array<pollfd, 2> waits{pollfd{wake_.get(), POLLIN, 0},
-                              pollfd{listener_.get(), POLLIN, 0}};
-  ::poll(waits.data(), waits.size(), poll_timeout(deadline));
-  Fd socket = accept_from(listener_);
-  if (!socket) {
-    if (Clock::now() >= deadline) late(wanted, call);
-    return;
+  while (!from_.contains(peer)) {
+    throw_if_aborted();
+    for (auto& [rank, socket] : reception_.attend(wake_, deadline)) {
+      if (rank < 0 || rank >= size_ || from_.contains(rank)) continue;
+      send_without_delay(socket);
+      from_[rank] = std::move(socket);
+    }
+    if (!from_.contains(peer) && Clock::now() >= deadline) late(peer, call);
   }
-  Hello hello{0, -1};
-  const auto greeting = deadline_after(Milliseconds(2000));
-  const bool came = wait_until_ready(socket, POLLIN, greeting) &&
-                    ::recv(socket.get(), &hello, sizeof hello, 0) == sizeof hello;
-  const bool known = came && hello.magic == kMagic && hello.rank >= 0 &&
-                     hello.rank < size_ && !from_.contains(hello.rank);
-  if (!known) return;
-  send_without_delay(socket);
-  from_[hello.rank] = std::move(socket);
+  return from_[peer];
 }
 
 void TcpTransport::late(int peer, const Collective& call) const {

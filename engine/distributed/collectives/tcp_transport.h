@@ -7,13 +7,15 @@
 #include <optional>
 
 #include "base/fd.h"
+#include "engine/distributed/collectives/reception.h"
 #include "engine/distributed/collectives/transport.h"
 #include "engine/distributed/rendezvous/store.h"
 
 namespace lockstep::distributed {
 
 /// Uses one connection per (sender, receiver) pair, opened on first use. Ranks look up
-/// each other's addresses in the store. The protocol for a message:
+/// each other's addresses, with a token for each, in the store (see Reception). The
+/// protocol for a message:
 ///
 ///   receiver → sender   its tag: "I am ready for this"
 ///   sender → receiver   its own tag, then the bytes
@@ -38,7 +40,6 @@ class TcpTransport : public Transport {
 
   const Fd& channel_to(int peer, const Collective& call);
   const Fd& channel_from(int peer, const Collective& call);
-  void accept_one(int wanted, const Collective& call, TimePoint deadline);
   void run(Sending* out, Receiving* in, const Collective& call);
   void throw_if_aborted() const;
   [[noreturn]] void late(int peer, const Collective& call) const;
@@ -46,7 +47,8 @@ class TcpTransport : public Transport {
   std::shared_ptr<Store> store_;
   const int rank_, size_;
   const Milliseconds timeout_;
-  Fd listener_, wake_;
+  Reception reception_;
+  Fd wake_;
   std::map<int, Fd> to_, from_;
   std::vector<char> bounce_;  ///< received bytes that have yet to be combined
 

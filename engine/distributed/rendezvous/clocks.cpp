@@ -43,12 +43,15 @@ RankClock::RankClock(Store& store, int rank, const std::string& address)
     : name_(clock_name()) {
   const std::string key = "clock";
   if (rank == 0) {
-    server_ = std::make_unique<TcpStoreServer>(address, 0);
-    store.set(key, fmt::format("{} {} {}", address, server_->port(), name_));
+    credentials_.secret = draw_secret();
+    server_ = std::make_unique<TcpStoreServer>(address, 0, TcpStoreServer::Limits{},
+                                               credentials_);
+    store.set(key, fmt::format("{} {} {} {}", address, server_->port(),
+                               credentials_.secret, name_));
     return;
   }
   std::string theirs;
-  std::istringstream(store.get(key)) >> host_ >> port_ >> theirs;
+  std::istringstream(store.get(key)) >> host_ >> port_ >> credentials_.secret >> theirs;
   const ClockSample first = ask();
   const bool confirmed = std::abs(first.offset_ns) <= first.round_trip_ns;
   is_reference_ = name_ == theirs && confirmed;
@@ -65,7 +68,7 @@ void RankClock::compare() {
 }
 
 ClockSample RankClock::ask() const {
-  TcpStore server(host_, port_, kPatience);
+  TcpStore server(host_, port_, kPatience, nullptr, credentials_);
   std::vector<RoundTrip> trips;
   const int64_t began = monotonic_ns();
   const auto is_done = [&] {

@@ -56,6 +56,7 @@ class RankClock {
 
   std::unique_ptr<TcpStoreServer> server_;  ///< in rank 0
   std::string host_, name_;
+  Credentials credentials_;  ///< drawn by rank 0 for this server
   int port_ = 0;
   bool is_reference_ = true;
   std::vector<ClockSample> samples_;

@@ -144,6 +144,14 @@ bool FileStore::remove(const std::string& key) {
   return true;
 }
 
+/// Every process notes the beats in the log when it reads them, by its own clock.
+Health FileStore::beat(const Beat& mine) {
+  Turn turn(*this, LOCK_EX);
+  append({Op::beat, store::fields_of(mine)});
+  return heartbeats_.health(mine.rank, Clock::now(), values_.by_rank("gone/"),
+                            values_.by_rank("failed/"));
+}
+
 void FileStore::join(int rank, int world_size) {
   store::check_rank(rank, world_size);
   const std::string who = store::this_process();
@@ -219,6 +227,8 @@ void FileStore::apply(const Frame& change) {
     values_.set(fields[0], fields[1]);
   } else if (change.op == Op::remove && fields.size() == 1) {
     values_.remove(fields[0]);
+  } else if (const auto beat = store::beat_of(fields); beat && change.op == Op::beat) {
+    heartbeats_.note(*beat, Clock::now());
   } else if (change.op == Op::join && fields.size() == 3) {
     members_.join(number(0), number(1), fields[2]);
   } else if (change.op == Op::leave && fields.size() == 1) {

@@ -42,6 +42,7 @@ class FileStore : public Store {
   std::string compare_set(const std::string& key, const std::string& expected,
                           const std::string& desired) override;
   bool remove(const std::string& key) override;
+  Health beat(const Beat& mine) override;
   void join(int rank, int world_size) override;
   void leave() override;
   std::string describe() const override;
@@ -68,6 +69,7 @@ class FileStore : public Store {
   off_t read_until_ = 0;  ///< the table reflects the log up to this offset
   store::KeyValues values_;
   store::Members members_;
+  store::Heartbeats heartbeats_;
   std::vector<int> joined_;  ///< ranks that joined through this object
 };
 

@@ -8,7 +8,7 @@
 namespace lockstep::distributed::store {
 namespace {
 
-constexpr std::string_view kMagic = "LKS2";
+constexpr std::string_view kMagic = "LKS3";
 
 void put_u32(std::string& out, size_t number) {
   for (int shift = 0; shift < 32; shift += 8) {

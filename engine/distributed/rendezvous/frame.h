@@ -1,7 +1,7 @@
 // Frames: the byte format of requests and answers, on a connection and in a file; also
 // helpers that format keys, values and times for the stores' messages.
 //
-//   "LKS2" | operation | length of the body |  body: ( length | bytes ) for each field
+//   "LKS3" | operation | length of the body |  body: ( length | bytes ) for each field
 //    4 bytes  4 bytes        4 bytes                  4 bytes
 //
 // Integers in the header and lengths are little-endian; numbers in fields are decimal
@@ -36,6 +36,9 @@ enum class Op : uint32_t {
   join,         ///< rank, world size, who → done
   leave,        ///< (in a file: rank) → done
   clock,        ///< → done: nanoseconds of the server's monotonic clock
+  beat,         ///< rank, world size, seq, at → done: a health (heartbeats.h)
+  hello,        ///< number used once → done: another (credentials.h)
+  prove,        ///< run id, "1" with a secret else "0", proof → done: proof
   done,
   missing,
   refused,  ///< why

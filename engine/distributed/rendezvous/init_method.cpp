@@ -1,16 +1,19 @@
 #include "engine/distributed/rendezvous/init_method.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <cstdlib>
+#include <cstring>
 #include <fstream>
 #include <stdexcept>
 #include <thread>
 
-#include "base/file.h"
+#include "base/fd.h"
 #include "base/socket.h"
 #include "engine/distributed/rendezvous/file_store.h"
 #include "engine/distributed/rendezvous/table.h"
@@ -115,15 +118,21 @@ InitMethod parse_init_method(const std::string& url, int rank, int world_size) {
 
 namespace {
 
-/// Waits for rank 0 to write its port. Another user's file is not read.
-int port_in(const std::string& path, Milliseconds timeout) {
+/// What rank 0 writes for the other ranks of its machine.
+struct LocalPlace {
+  int port = 0;
+  std::string secret;
+};
+
+/// Waits for rank 0 to write its place. Another user's file is not read.
+LocalPlace place_in(const std::string& path, Milliseconds timeout) {
   const auto deadline = deadline_after(timeout);
   for (;;) {
     struct stat status{};
     if (::lstat(path.c_str(), &status) == 0 && status.st_uid == ::geteuid() &&
         S_ISREG(status.st_mode)) {
-      int port = 0;
-      if (std::ifstream(path) >> port) return port;
+      LocalPlace place;
+      if (std::ifstream(path) >> place.port >> place.secret) return place;
     }
     if (Clock::now() >= deadline) {
       throw StoreGone(fmt::format(
@@ -135,19 +144,38 @@ int port_in(const std::string& path, Milliseconds timeout) {
   }
 }
 
+/// Writes a file that only this user can read, in whole or not at all.
+void write_private(const std::string& path, const std::string& text) {
+  const std::string temporary = path + ".tmp";
+  ::unlink(temporary.c_str());
+  const Fd file(::open(temporary.c_str(),
+                       O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+  const bool written = file && ::write(file.get(), text.data(), text.size()) ==
+                                   static_cast<ssize_t>(text.size());
+  if (written && ::rename(temporary.c_str(), path.c_str()) == 0) return;
+  throw std::runtime_error(
+      fmt::format("{}: cannot be written: {}; fix: use --dist-url tcp://127.0.0.1:PORT",
+                  path, std::strerror(errno)));
+}
+
 std::shared_ptr<Store> make_local_store(const InitMethod& init, int rank,
                                         Milliseconds timeout) {
   const std::string here = "127.0.0.1";
+  Credentials credentials = init.credentials;
   if (rank != 0) {
-    return std::make_shared<TcpStore>(here, port_in(init.path, timeout), timeout);
+    const LocalPlace place = place_in(init.path, timeout);
+    if (credentials.secret.empty()) credentials.secret = place.secret;
+    return std::make_shared<TcpStore>(here, place.port, timeout, nullptr, credentials);
   }
-  auto server = std::make_unique<TcpStoreServer>();
+  const bool draws = credentials.secret.empty();
+  if (draws) credentials.secret = draw_secret();
+  auto server =
+      std::make_unique<TcpStoreServer>(here, 0, TcpStoreServer::Limits{}, credentials);
   const int port = server->port();
-  AtomicFile file(init.path, AtomicFile::Packing::none,
-                  AtomicFile::Durability::renamed);
-  file.write(std::to_string(port) + "\n");
-  file.commit();
-  return std::make_shared<TcpStore>(here, port, timeout, std::move(server));
+  write_private(init.path,
+                fmt::format("{} {}\n", port, draws ? credentials.secret : "set"));
+  return std::make_shared<TcpStore>(here, port, timeout, std::move(server),
+                                    credentials);
 }
 
 }  // namespace
@@ -166,16 +194,19 @@ std::shared_ptr<Store> make_store(const InitMethod& init, int rank, int world_si
     made = make_local_store(init, rank, timeout);
   } else if (rank == 0) {
     auto server =
-        std::make_unique<TcpStoreServer>(listen_for(init.host, init.port), init.host);
+        std::make_unique<TcpStoreServer>(listen_for(init.host, init.port), init.host,
+                                         TcpStoreServer::Limits{}, init.credentials);
     const int port = server->port();
-    made = std::make_shared<TcpStore>(init.host, port, timeout, std::move(server));
+    made = std::make_shared<TcpStore>(init.host, port, timeout, std::move(server),
+                                      init.credentials);
   } else if (init.port == 0) {
     throw std::runtime_error(
         fmt::format("{}: rank {} cannot know which port rank 0 chooses for port 0; "
                     "fix: specify a port",
                     tcp_url(init.host, 0), rank));
   } else {
-    made = std::make_shared<TcpStore>(init.host, init.port, timeout);
+    made = std::make_shared<TcpStore>(init.host, init.port, timeout, nullptr,
+                                      init.credentials);
   }
   made->join(rank, world_size);
   return made;

@@ -3,13 +3,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 namespace lockstep::distributed {
 namespace {
-
-std::string key(const char* what, int rank) {
-  return std::string(what) + "/" + std::to_string(rank);
-}
 
 /// Returns a tenth of the timeout, between 50 ms and 1 s.
 Milliseconds interval_for(Milliseconds timeout) {
@@ -18,10 +16,6 @@ Milliseconds interval_for(Milliseconds timeout) {
 
 constexpr Milliseconds kLastResort{1500};
 constexpr const char* kFix = "fix: restart all ranks";
-
-double seconds_since(TimePoint moment) {
-  return std::chrono::duration<double>(Clock::now() - moment).count();
-}
 
 }  // namespace
 
@@ -32,9 +26,7 @@ Monitor::Monitor(std::shared_ptr<Store> store, ProcessGroup& group,
       group_(group),
       interval_(interval_for(timeout)),
       timeout_(timeout),
-      last_resort_(std::move(last_resort)),
-      seen_(group.size()) {
-  for (Seen& rank : seen_) rank.changed = Clock::now();
+      last_resort_(std::move(last_resort)) {
   thread_ = std::thread([this] { work(); });
 }
 
@@ -72,27 +64,12 @@ void Monitor::work() {
   }
 }
 
-/// Writes this rank's heartbeat and latest collective, and reads those of the others.
+/// Tells this rank's heartbeat and latest collective, and learns those of the others.
 void Monitor::exchange_news() {
   const auto [seq, at] = group_.last_call();
-  store_->set(key("at", group_.rank()), std::to_string(seq) + " " + at);
-  store_->add(key("beat", group_.rank()), 1);
-  for (int rank = 0; rank < group_.size(); ++rank) {
-    const auto beat = store_->try_get(key("beat", rank));
-    const auto place = store_->try_get(key("at", rank));
-    const bool gone = store_->try_get(gone_key(rank)).has_value();
-    const auto failed = store_->try_get(key("failed", rank));
-    std::lock_guard lock(mutex_);
-    Seen& seen = seen_[rank];
-    const int64_t count = beat ? std::atoll(beat->c_str()) : -1;
-    if (std::exchange(seen.beat, count) != count) seen.changed = Clock::now();
-    if (place) {
-      seen.seq = std::atoll(place->c_str());
-      seen.at = place->substr(place->find(' ') + 1);
-    }
-    seen.gone = gone;
-    seen.failed = failed.value_or("");
-  }
+  Health news = store_->beat({group_.rank(), group_.size(), seq, at});
+  std::lock_guard lock(mutex_);
+  news_ = std::move(news);
 }
 
 /// Aborts the group and returns whether it is time for the last resort. mutex_ must be
@@ -107,51 +84,39 @@ bool Monitor::act_on(const std::string& blame) {
 /// Prefers to blame a rank whose process has died over one that reports a failure,
 /// which is often a consequence of the death. mutex_ must be held.
 std::string Monitor::gone_or_failed() const {
-  std::string failed;
-  for (int rank = 0; rank < group_.size(); ++rank) {
-    const Seen& seen = seen_[rank];
-    if (rank == group_.rank()) continue;
-    if (!seen.failed.empty()) {
-      failed = fmt::format("rank {} failed: {}", rank, seen.failed);
-    } else if (seen.gone) {
-      return fmt::format("rank {} died (it was at {}); {}", rank, seen.at, kFix);
-    }
+  const auto& [gone, failed] = std::tie(news_.gone, news_.failed);
+  if (gone.rank >= 0) {
+    return fmt::format("rank {} died (it was at {}); {}", gone.rank, gone.at, kFix);
   }
-  return failed;
+  if (failed.rank < 0) return {};
+  return fmt::format("rank {} failed: {}", failed.rank, news_.failure);
 }
 
 /// Returns a message naming a rank whose heartbeat has stopped. mutex_ must be held.
 std::string Monitor::silent() const {
-  const double limit =
-      std::chrono::duration<double>(3 * interval_ + Milliseconds(200)).count();
-  for (int rank = 0; rank < group_.size(); ++rank) {
-    const double silence = seconds_since(seen_[rank].changed);
-    if (rank == group_.rank() || silence < limit) continue;
-    if (seen_[rank].beat < 0) {
-      return fmt::format(
-          "rank {} never joined: no heartbeat for {:.1f} s; was it started, and do all "
-          "ranks use the same world size?",
-          rank, silence);
-    }
+  const Health::Rank& silent = news_.silent;
+  if (silent.rank < 0 || news_.silence < 3 * interval_ + Milliseconds(200)) return {};
+  const double silence = static_cast<double>(news_.silence.count()) / 1000;
+  if (!news_.has_beaten) {
     return fmt::format(
-        "rank {} hangs or has died: no heartbeat for {:.1f} s (it was at {}); {}", rank,
-        silence, seen_[rank].at, kFix);
+        "rank {} never joined: no heartbeat for {:.1f} s; was it started, and do all "
+        "ranks use the same world size?",
+        silent.rank, silence);
   }
-  return {};
+  return fmt::format(
+      "rank {} hangs or has died: no heartbeat for {:.1f} s (it was at {}); {}",
+      silent.rank, silence, silent.at, kFix);
 }
 
 /// Returns a message naming a rank that is alive but has not reached the latest
 /// collective of the others. mutex_ must be held.
 std::string Monitor::behind() const {
-  const auto by_seq = [](const Seen& a, const Seen& b) { return a.seq < b.seq; };
-  const auto last = std::min_element(seen_.begin(), seen_.end(), by_seq);
-  const auto first = std::max_element(seen_.begin(), seen_.end(), by_seq);
-  if (last->seq == first->seq) return {};
+  const auto& [last, first] = std::tie(news_.last, news_.first);
+  if (last.seq == first.seq) return {};
   return fmt::format(
       "rank {} did not reach {} within {:g} s: it is alive, but still at {}; is it "
       "slow (increase --timeout), or does it run different steps from the others?",
-      last - seen_.begin(), first->at, static_cast<double>(timeout_.count()) / 1000,
-      last->at);
+      last.rank, first.at, static_cast<double>(timeout_.count()) / 1000, last.at);
 }
 
 bool Monitor::store_answers() const {
@@ -187,7 +152,7 @@ std::string Monitor::explain(const std::string& error) {
     std::this_thread::sleep_for(Milliseconds(20));
   }
   try {
-    store_->set(key("failed", group_.rank()), error);
+    store_->set(failed_key(group_.rank()), error);
   } catch (const std::exception&) {  // the others notice when our connection closes
   }
   return error;

@@ -7,7 +7,6 @@
 #include <mutex>
 #include <string>
 #include <thread>
-#include <vector>
 
 #include "engine/distributed/collectives/process_group.h"
 #include "engine/distributed/rendezvous/store.h"
@@ -15,8 +14,9 @@
 namespace lockstep::distributed {
 
 /// A thread of this rank that periodically (at intervals of a tenth of the timeout, but
-/// at least 50 ms and at most 1 s) writes a heartbeat and the rank's latest collective
-/// to the store and reads those of the others. If a rank is gone or has failed, the
+/// at least 50 ms and at most 1 s) tells the store a heartbeat and the rank's latest
+/// collective, and learns from the answer about the others: one request, whatever their
+/// number. If a rank is gone or has failed, the
 /// monitor aborts the group's communicator so that no collective waits for that rank.
 /// (A rank whose neighbours are alive would otherwise detect a death only at its
 /// timeout.) Thread-safe.
@@ -39,16 +39,6 @@ class Monitor {
   bool store_answers() const;
 
  private:
-  /// The state of a rank in the store when last read.
-  struct Seen {
-    int64_t beat = -1;                 ///< heartbeat counter; −1 if none yet
-    int64_t seq = -1;                  ///< number of its latest collective
-    std::string at = "no collective";  ///< description of its latest collective
-    TimePoint changed;                 ///< time at which we last read a new heartbeat
-    bool gone = false;                 ///< the store has lost its connection
-    std::string failed;                ///< message of its own failure; empty if none
-  };
-
   void work();
   void exchange_news();
   bool act_on(const std::string& blame);
@@ -63,7 +53,7 @@ class Monitor {
 
   mutable std::mutex mutex_;  ///< guards all members below
   std::condition_variable changed_;
-  std::vector<Seen> seen_;     ///< indexed by rank
+  Health news_;                ///< the store's latest answer
   TimePoint round_began_;      ///< start of the latest exchange with the store
   bool round_over_ = true;     ///< whether that exchange has finished
   std::string store_trouble_;  ///< error of the latest exchange; empty if none

@@ -1,5 +1,7 @@
 #include "engine/distributed/rendezvous/service.h"
 
+#include <fmt/format.h>
+
 #include <stdexcept>
 #include <utility>
 
@@ -45,6 +47,8 @@ bool has_its_fields(const Frame& request) {
       return count == 0;
     case Op::clock:
       return count == 0;
+    case Op::beat:
+      return count == 4;
     default:
       return false;  // an answer is not a request
   }
@@ -72,7 +76,7 @@ Frame Service::answer_to(Client from, const Frame& request) {
   const Fields& fields = request.fields;
   switch (request.op) {
     case Op::set:
-      values_.set(fields[0], fields[1]);
+      set(fields[0], fields[1]);
       return {Op::done, {}};
     case Op::try_get:
       if (const auto value = values_.find(fields[0])) return {Op::done, {*value}};
@@ -80,12 +84,12 @@ Frame Service::answer_to(Client from, const Frame& request) {
     case Op::add: {
       const std::string sum =
           std::to_string(values_.plus(fields[0], number(fields[1])));
-      values_.set(fields[0], sum);
+      set(fields[0], sum);
       return {Op::done, {sum}};
     }
     case Op::compare_set: {
       const auto &key = fields[0], &expected = fields[1], &desired = fields[2];
-      if (values_.matches(key, expected)) values_.set(key, desired);
+      if (values_.matches(key, expected)) set(key, desired);
       return {Op::done, {values_.find(key).value_or(expected)}};
     }
     case Op::remove:
@@ -96,11 +100,34 @@ Frame Service::answer_to(Client from, const Frame& request) {
     case Op::leave:
       leave(from);
       return {Op::done, {}};
+    case Op::beat:
+      return beat(fields);
     case Op::clock:
       return {Op::done, {std::to_string(monotonic_ns())}};
     default:
       return {Op::done, {}};  // ping
   }
+}
+
+void Service::set(const std::string& key, const std::string& value) {
+  const size_t more = key.size() + value.size();
+  const auto before = values_.find(key);
+  const size_t less = before ? key.size() + before->size() : 0;
+  if (more > less && values_.bytes() - less + more > most_bytes_) {
+    throw std::runtime_error(fmt::format(
+        "the store is full: its keys and values are limited to {} bytes", most_bytes_));
+  }
+  values_.set(key, value);
+}
+
+Frame Service::beat(const Fields& fields) {
+  const auto mine = beat_of(fields);
+  if (!mine) throw std::runtime_error("this is not a heartbeat");
+  const TimePoint now = Clock::now();
+  heartbeats_.note(*mine, now);
+  return {Op::done,
+          fields_of(heartbeats_.health(mine->rank, now, values_.by_rank("gone/"),
+                                       values_.by_rank("failed/")))};
 }
 
 void Service::join(Client from, const Fields& fields) {

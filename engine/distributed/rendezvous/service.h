@@ -11,6 +11,7 @@
 
 #include "base/deadline.h"
 #include "engine/distributed/rendezvous/frame.h"
+#include "engine/distributed/rendezvous/heartbeats.h"
 #include "engine/distributed/rendezvous/table.h"
 
 namespace lockstep::distributed::store {
@@ -18,6 +19,10 @@ namespace lockstep::distributed::store {
 /// Not thread-safe. Requests are not trusted; invalid ones are refused.
 class Service {
  public:
+  /// Keys and values may have `most_bytes` in all; more are refused.
+  explicit Service(size_t most_bytes = kMostBytes) : most_bytes_(most_bytes) {}
+  static constexpr size_t kMostBytes = 64 << 20;
+
   /// Identifies a connection; never reused.
   using Client = int64_t;
 
@@ -55,6 +60,7 @@ class Service {
   };
 
   Frame answer_to(Client from, const Frame& request);
+  Frame beat(const Fields& fields);
   void join(Client from, const Fields& fields);
   void leave(Client from);
   void park(Client from, const Frame& request);
@@ -62,8 +68,13 @@ class Service {
   /// Answers the parked requests whose keys are now all set.
   void wake(Answers& answers);
 
+  /// Throws std::runtime_error if the store would exceed its limit.
+  void set(const std::string& key, const std::string& value);
+
+  const size_t most_bytes_;
   KeyValues values_;
   Members members_;
+  Heartbeats heartbeats_;
   std::map<int, Client> present_;  ///< rank → the connection on which it joined
   std::vector<Wait> waits_;        ///< parked requests; each is missing a key
 };

@@ -15,6 +15,8 @@ StoreTimeout::StoreTimeout(std::vector<std::string> keys, const std::string& sto
 
 std::string gone_key(int rank) { return fmt::format("gone/{}", rank); }
 
+std::string failed_key(int rank) { return fmt::format("failed/{}", rank); }
+
 void HashStore::set(const std::string& key, const std::string& value) {
   std::lock_guard lock(mutex_);
   values_.set(key, value);
@@ -66,6 +68,14 @@ std::string HashStore::compare_set(const std::string& key, const std::string& ex
 bool HashStore::remove(const std::string& key) {
   std::lock_guard lock(mutex_);
   return values_.remove(key);
+}
+
+Health HashStore::beat(const Beat& mine) {
+  std::lock_guard lock(mutex_);
+  const TimePoint now = Clock::now();
+  heartbeats_.note(mine, now);
+  return heartbeats_.health(mine.rank, now, values_.by_rank("gone/"),
+                            values_.by_rank("failed/"));
 }
 
 void HashStore::join(int rank, int world_size) {

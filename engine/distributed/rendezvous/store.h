@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "base/deadline.h"
+#include "engine/distributed/rendezvous/heartbeats.h"
 #include "engine/distributed/rendezvous/table.h"
 
 namespace lockstep::distributed {
@@ -42,6 +43,9 @@ class StoreGone : public std::runtime_error {
 
 /// Returns the key that a TCP store sets if it loses the connection to a member.
 std::string gone_key(int rank);
+
+/// Returns the key in which a rank tells the others why it failed.
+std::string failed_key(int rank);
 
 /// Keys and values may contain any bytes. Thread-safe: a waiting thread does not block
 /// others. Besides the errors documented below, all calls throw StoreGone, and
@@ -82,6 +86,11 @@ class Store {
   /// Removes the key and returns whether it was set. PyTorch's delete_key.
   virtual bool remove(const std::string& key) = 0;
 
+  /// Tells that a rank lives, and returns what the store knows of all ranks: one
+  /// request, whatever their number. Uses gone_key() and failed_key(). By default, a
+  /// store knows nothing.
+  virtual Health beat(const Beat& /*mine*/) { return {}; }
+
   /// Adds rank `rank` of a world of `world_size` as a member. Throws std::runtime_error
   /// if the rank is out of range or has joined before (even if it has left), or if
   /// another member's world size differs; the message names both processes.
@@ -103,6 +112,10 @@ class Store {
   /// this process reaches the store's host or, in the host itself, the one by which
   /// another machine has reached it. "" if unknown, as in a file store.
   virtual std::string own_address() const { return ""; }
+
+  /// In the process that hosts the store, returns a sentence on the last process that
+  /// it did not let in, for a message about one that is missing; "" if there is none.
+  virtual std::string refusal() const { return ""; }
 
   /// Returns the store's name for messages, for example "tcp://127.0.0.1:2345".
   virtual std::string describe() const = 0;
@@ -130,6 +143,7 @@ class HashStore : public Store {
   std::string compare_set(const std::string& key, const std::string& expected,
                           const std::string& desired) override;
   bool remove(const std::string& key) override;
+  Health beat(const Beat& mine) override;
   void join(int rank, int world_size) override;
   void leave() override {}
   std::string describe() const override { return "hash store"; }
@@ -139,15 +153,17 @@ class HashStore : public Store {
   void wait_for(std::unique_lock<std::mutex>& lock,
                 const std::vector<std::string>& keys, Milliseconds timeout);
 
-  std::mutex mutex_;  ///< guards values_ and members_
+  std::mutex mutex_;  ///< guards values_, members_ and heartbeats_
   std::condition_variable changed_;
   store::KeyValues values_;
   store::Members members_;
+  store::Heartbeats heartbeats_;
 };
 
 /// A namespace within a store: adds a prefix to every key so that users of one store
 /// (e.g. process groups) do not share keys. Membership is that of the whole store:
-/// join, leave and linger are forwarded; gone_key(rank) is a key of underlying().
+/// join, leave, linger and beat are forwarded; gone_key(rank) and failed_key(rank) are
+/// keys of underlying().
 /// Source: torch/csrc/distributed/c10d/PrefixStore.cpp.
 class PrefixStore : public Store {
  public:
@@ -164,10 +180,12 @@ class PrefixStore : public Store {
   std::string compare_set(const std::string& key, const std::string& expected,
                           const std::string& desired) override;
   bool remove(const std::string& key) override;
+  Health beat(const Beat& mine) override { return store_->beat(mine); }
   void join(int rank, int world_size) override { store_->join(rank, world_size); }
   void leave() override { store_->leave(); }
   void linger(Milliseconds timeout) override { store_->linger(timeout); }
   std::string own_address() const override { return store_->own_address(); }
+  std::string refusal() const override { return store_->refusal(); }
   std::string describe() const override;
 
   const std::shared_ptr<Store>& underlying() const { return store_; }

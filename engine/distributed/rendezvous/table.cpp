@@ -4,6 +4,8 @@
 #include <unistd.h>
 
 #include <stdexcept>
+#include <string_view>
+#include <utility>
 
 #include "engine/distributed/rendezvous/frame.h"
 
@@ -13,6 +15,32 @@ std::optional<std::string> KeyValues::find(const std::string& key) const {
   const auto found = values_.find(key);
   if (found == values_.end()) return std::nullopt;
   return found->second;
+}
+
+void KeyValues::set(const std::string& key, const std::string& value) {
+  remove(key);
+  values_[key] = value;
+  bytes_ += key.size() + value.size();
+}
+
+bool KeyValues::remove(const std::string& key) {
+  const auto found = values_.find(key);
+  if (found == values_.end()) return false;
+  bytes_ -= key.size() + found->second.size();
+  values_.erase(found);
+  return true;
+}
+
+std::map<int, std::string> KeyValues::by_rank(const std::string& before) const {
+  std::map<int, std::string> found;
+  for (auto at = values_.lower_bound(before);
+       at != values_.end() && at->first.starts_with(before); ++at) {
+    const auto rank = parse_number(std::string_view(at->first).substr(before.size()));
+    if (rank && std::in_range<int>(*rank)) {
+      found.emplace(static_cast<int>(*rank), at->second);
+    }
+  }
+  return found;
 }
 
 std::vector<std::string> KeyValues::missing(

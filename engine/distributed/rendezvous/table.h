@@ -27,11 +27,18 @@ class KeyValues {
   /// key is not set and `expected` is empty.
   bool matches(const std::string& key, const std::string& expected) const;
 
-  void set(const std::string& key, const std::string& value) { values_[key] = value; }
-  bool remove(const std::string& key) { return values_.erase(key) > 0; }
+  void set(const std::string& key, const std::string& value);
+  bool remove(const std::string& key);
+
+  /// Returns the values of the keys `<before><rank>`, by rank.
+  std::map<int, std::string> by_rank(const std::string& before) const;
+
+  /// Returns the number of bytes of all keys and values.
+  size_t bytes() const { return bytes_; }
 
  private:
   std::map<std::string, std::string> values_;
+  size_t bytes_ = 0;
 };
 
 /// The ranks that have joined, including those that have left since.

@@ -10,6 +10,7 @@
 #include <exception>
 #include <thread>
 
+#include "base/sha256.h"
 #include "base/socket.h"
 #include "engine/distributed/rendezvous/table.h"
 
@@ -26,6 +27,19 @@ constexpr Milliseconds kConnectAgain(50);
 /// does not respond must not wait for the entire timeout again.
 constexpr Milliseconds kGrace(1000);
 
+/// How often a client greets again if the server hangs up on it: among many strangers,
+/// it may be taken for one of them.
+constexpr int kGreetings = 8;
+
+/// Thrown if the other side has closed the connection.
+struct HungUp : StoreGone {
+  using StoreGone::StoreGone;
+};
+
+Milliseconds time_until(TimePoint deadline) {
+  return within_reason(std::chrono::ceil<Milliseconds>(deadline - Clock::now()));
+}
+
 /// Returns whether this is written as a host's name is.
 bool may_be_named_later(const std::string& host) {
   return host.find_first_not_of(
@@ -36,12 +50,13 @@ bool may_be_named_later(const std::string& host) {
 }  // namespace
 
 TcpStore::TcpStore(std::string host, int port, Milliseconds timeout,
-                   std::unique_ptr<TcpStoreServer> server)
+                   std::unique_ptr<TcpStoreServer> server, Credentials credentials)
     : Store(timeout),
       server_(std::move(server)),
       host_(std::move(host)),
       reached_at_(server_ ? server_->near_address() : host_),
       port_(port),
+      credentials_(std::move(credentials)),
       exceptions_at_construction_(std::uncaught_exceptions()) {
   connect_first();
 }
@@ -86,6 +101,10 @@ bool TcpStore::remove(const std::string& key) {
   return ask({Op::remove, {key}}).fields.at(0) == "1";
 }
 
+Health TcpStore::beat(const Beat& mine) {
+  return store::health_of(ask({Op::beat, store::fields_of(mine)}).fields);
+}
+
 void TcpStore::join(int rank, int world_size) {
   store::check_rank(rank, world_size);
   std::lock_guard lock(membership_);
@@ -115,6 +134,8 @@ std::string TcpStore::own_address() const {
   std::lock_guard lock(membership_);
   return member_ ? own_end(member_) : "";
 }
+
+std::string TcpStore::refusal() const { return server_ ? server_->refusal() : ""; }
 
 int64_t TcpStore::server_clock() {
   return store::parse_number(ask({Op::clock, {}}).fields.at(0)).value();
@@ -160,8 +181,11 @@ void TcpStore::connect_first() {
       if (!may_be_named_later(host_) || Clock::now() + kConnectAgain > deadline) throw;
     }
     if (connected.socket) {
+      if (!greet(connected.socket, deadline)) {
+        connected.socket = connect_by(deadline);
+      }
       idle_.push_back(std::move(connected.socket));
-      break;
+      return;
     }
     if (Clock::now() + kConnectAgain > deadline) {
       throw StoreGone(
@@ -171,20 +195,52 @@ void TcpStore::connect_first() {
     }
     std::this_thread::sleep_for(kConnectAgain);
   }
-  // Check that it is a store; the server no longer treats us as a stranger afterwards.
-  const auto left = std::chrono::ceil<Milliseconds>(deadline - Clock::now());
-  ask({Op::ping, {}}, within_reason(left));
 }
 
-Fd TcpStore::connect_again() {
-  auto connected = connect_to(reached_at_, port_, deadline_after(timeout()));
-  if (!connected.socket) gone(connected.why_not);
-  return std::move(connected.socket);
+Fd TcpStore::connect_again() { return connect_by(deadline_after(timeout())); }
+
+Fd TcpStore::connect_by(TimePoint deadline) const {
+  for (int greeting = 0; greeting < kGreetings; ++greeting) {
+    if (greeting > 0) std::this_thread::sleep_for(kConnectAgain);
+    auto connected = connect_to(reached_at_, port_, deadline);
+    if (!connected.socket) gone(connected.why_not);
+    if (greet(connected.socket, deadline)) return std::move(connected.socket);
+  }
+  gone("Connection closed");
+}
+
+/// Proves that this process takes part in the job, and that the server does. Returns
+/// false if the server hangs up.
+bool TcpStore::greet(const Fd& socket, TimePoint deadline) const {
+  try {
+    store::Nonces nonces{random_bytes(store::kNonceBytes), ""};
+    const Frame answer =
+        exchange(socket, {Op::hello, {nonces.client}}, time_until(deadline));
+    if (answer.fields.size() == 1) nonces.server = answer.fields[0];
+    const Frame last =
+        exchange(socket,
+                 {Op::prove,
+                  {credentials_.run_id, credentials_.secret.empty() ? "0" : "1",
+                   store::client_proof(nonces, credentials_)}},
+                 time_until(deadline));
+    const std::string expected =
+        store::server_proof(nonces, credentials_, credentials_.run_id);
+    if (last.fields.size() == 1 && equal_in_constant_time(last.fields[0], expected)) {
+      return true;
+    }
+  } catch (const HungUp&) {
+    return false;
+  }
+  throw std::runtime_error(
+      describe() +
+      ": the program listening there does not know this job's secret; fix: use the "
+      "address and the port of this job's rank 0");
 }
 
 Frame TcpStore::exchange(const Fd& socket, const Frame& request,
                          Milliseconds patience) const {
   const auto deadline = deadline_after(patience);
+  const auto hung_up = [&] { throw HungUp(lost("Connection closed")); };
   const auto wait_for = [&](short events) {
     if (wait_until_ready(socket, events, deadline)) return;
     throw StoreGone(
@@ -198,6 +254,7 @@ Frame TcpStore::exchange(const Fd& socket, const Frame& request,
     wait_for(POLLOUT);
     const ssize_t now =
         ::send(socket.get(), bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
+    if (now < 0 && (errno == EPIPE || errno == ECONNRESET)) hung_up();
     if (now < 0 && errno != EAGAIN && errno != EINTR) gone(std::strerror(errno));
     if (now > 0) sent += now;
   }
@@ -217,15 +274,17 @@ Frame TcpStore::exchange(const Fd& socket, const Frame& request,
     wait_for(POLLIN);
     char piece[1 << 16];
     const ssize_t got = ::recv(socket.get(), piece, sizeof piece, 0);
-    if (got == 0) gone("Connection closed");
+    if (got == 0 || (got < 0 && errno == ECONNRESET)) hung_up();
     if (got < 0 && errno != EAGAIN && errno != EINTR) gone(std::strerror(errno));
     if (got > 0) received.append(piece, got);
   }
 }
 
-void TcpStore::gone(const std::string& reason) const {
-  throw StoreGone(fmt::format("the store at {} (hosted by rank 0) was lost: {}",
-                              describe(), reason));
+std::string TcpStore::lost(const std::string& reason) const {
+  return fmt::format("the store at {} (hosted by rank 0) was lost: {}", describe(),
+                     reason);
 }
+
+void TcpStore::gone(const std::string& reason) const { throw StoreGone(lost(reason)); }
 
 }  // namespace lockstep::distributed

@@ -11,6 +11,7 @@
 
 #include "base/deadline.h"
 #include "base/fd.h"
+#include "engine/distributed/rendezvous/credentials.h"
 #include "engine/distributed/rendezvous/frame.h"
 #include "engine/distributed/rendezvous/service.h"
 #include "engine/distributed/rendezvous/store.h"
@@ -21,26 +22,32 @@ namespace lockstep::distributed {
 /// destruction. No client can block it: sockets are non-blocking, and each connection
 /// has its own buffers and at most one pending request. A client that sends garbage or
 /// an oversized frame loses that connection; others are not affected.
+///
+/// A connection is a stranger's until its greeting (credentials.h) has proved that its
+/// process takes part in the job. Strangers can send a greeting and nothing else, and
+/// have little time; they never keep members out.
 /// Source: torch/csrc/distributed/c10d/TCPStoreBackend.cpp.
 class TcpStoreServer {
  public:
   struct Limits {
-    int connections = 512;  ///< more clients are accepted only after others disconnect
-    /// Time limit for the first request on a connection, so that strangers that send
-    /// nothing do not use up the connections.
-    Milliseconds stranger = std::chrono::seconds(10);
+    Milliseconds stranger = std::chrono::seconds(10);  ///< time limit for a greeting …
+    int strangers = 512;  ///< … as long as there are fewer than these, else:
+    Milliseconds crowded = std::chrono::seconds(1);
+    size_t bytes = store::Service::kMostBytes;  ///< of all keys and values
   };
 
   /// Listens on loopback or on the given host; for port 0, the system chooses a port.
   /// Throws std::runtime_error naming the address if that fails.
   TcpStoreServer() : TcpStoreServer("127.0.0.1", 0) {}
   TcpStoreServer(const std::string& host, int port) : TcpStoreServer(host, port, {}) {}
-  TcpStoreServer(const std::string& host, int port, Limits limits);
+  TcpStoreServer(const std::string& host, int port, Limits limits,
+                 Credentials credentials = {});
   /// Serves on a listening socket (see listen_for in base/socket.h); `host` is its
   /// name.
   TcpStoreServer(Fd listener, std::string host)
       : TcpStoreServer(std::move(listener), std::move(host), {}) {}
-  TcpStoreServer(Fd listener, std::string host, Limits limits);
+  TcpStoreServer(Fd listener, std::string host, Limits limits,
+                 Credentials credentials = {});
 
   /// Closes all connections: subsequent client calls throw StoreGone.
   ~TcpStoreServer();
@@ -55,6 +62,10 @@ class TcpStoreServer {
   /// the server; "" if none has. Thread-safe.
   std::string far_address();
 
+  /// Returns a sentence on the last process whose proof was wrong, with its address,
+  /// the reason and the fix; "" if there was none. Thread-safe.
+  std::string refusal();
+
   /// Waits until every rank that has joined has left or is gone; returns false if some
   /// ranks are still present after `timeout`. Thread-safe.
   bool wait_until_left(Milliseconds timeout);
@@ -64,7 +75,9 @@ class TcpStoreServer {
     Fd socket;
     TimePoint accepted;
     std::string in, out;      ///< received but not parsed; answered but not sent
-    bool is_stranger = true;  ///< until its first complete frame
+    store::Nonces nonces;     ///< of its greeting
+    bool is_stranger = true;  ///< until its greeting is over
+    bool hangs_up = false;    ///< to be closed when `out` is sent
     bool is_owed = false;     ///< its request has not been answered yet
     bool is_closed = false;   ///< to be removed at the end of the iteration
   };
@@ -72,7 +85,11 @@ class TcpStoreServer {
   void serve();
   int milliseconds_to_sleep() const;
   bool may_accept() const;
+  Milliseconds time_to_greet() const;
   void accept_next();
+  bool drop_oldest_stranger();
+  void greet(Connection& connection, const store::Frame& frame);
+  store::Frame answer_to_proof(Connection& connection, const store::Fields& fields);
   void attend(store::Service::Client id, Connection& connection, short events);
   void deliver(const store::Service::Answers& answers);
   void remove_closed();
@@ -80,6 +97,7 @@ class TcpStoreServer {
 
   const std::string host_;
   const Limits limits_;
+  const Credentials credentials_;
   const Fd listener_;
   const int port_;
   const Fd stop_;  ///< becomes readable when the server must stop
@@ -88,12 +106,13 @@ class TcpStoreServer {
   store::Service service_;
   std::map<store::Service::Client, Connection> connections_;
   store::Service::Client last_id_ = 0;
+  int strangers_ = 0;
   TimePoint accept_again_;  ///< earliest next accept, after running out of descriptors
 
-  std::mutex mutex_;  ///< guards present_ and far_address_
+  std::mutex mutex_;  ///< guards present_, far_address_ and refusal_
   std::condition_variable left_;
   size_t present_ = 0;
-  std::string far_address_;
+  std::string far_address_, refusal_;
 
   std::thread thread_;  ///< last member: started after all others are constructed
 };
@@ -114,10 +133,11 @@ class TcpStore : public Store {
   /// Connects, retrying for up to `timeout` because the server may start later, and the
   /// name of its machine, too. Rank 0 passes its `server`, which then lives as long as
   /// this object. Throws StoreGone if no server is listening in time, and
-  /// std::runtime_error if the host cannot be resolved in time or if the listener is
-  /// not a store.
+  /// std::runtime_error if the host cannot be resolved in time, if the listener is not
+  /// a store, or if its credentials differ; the message then says which and the fix.
   TcpStore(std::string host, int port, Milliseconds timeout = kDefaultStoreTimeout,
-           std::unique_ptr<TcpStoreServer> server = nullptr);
+           std::unique_ptr<TcpStoreServer> server = nullptr,
+           Credentials credentials = {});
   ~TcpStore() override;
 
   using Store::get;
@@ -131,10 +151,12 @@ class TcpStore : public Store {
   std::string compare_set(const std::string& key, const std::string& expected,
                           const std::string& desired) override;
   bool remove(const std::string& key) override;
+  Health beat(const Beat& mine) override;
   void join(int rank, int world_size) override;
   void leave() override;
   void linger(Milliseconds timeout) override;
   std::string own_address() const override;
+  std::string refusal() const override;
   std::string describe() const override;
 
   /// Asks for the time of the server's clock: see monotonic_ns() and clocks.h.
@@ -152,14 +174,18 @@ class TcpStore : public Store {
 
   void connect_first();
   Fd connect_again();
+  Fd connect_by(TimePoint deadline) const;
+  bool greet(const Fd& socket, TimePoint deadline) const;
   store::Frame exchange(const Fd& socket, const store::Frame& request,
                         Milliseconds patience) const;
+  std::string lost(const std::string& reason) const;
   [[noreturn]] void gone(const std::string& reason) const;
 
   const std::unique_ptr<TcpStoreServer> server_;  ///< may be null; destroyed last
   const std::string host_;
   const std::string reached_at_;  ///< host_, or in its own process a nearer address
   const int port_;
+  const Credentials credentials_;
   const int exceptions_at_construction_;
 
   std::mutex mutex_;  ///< guards idle_

@@ -2,10 +2,14 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <cerrno>
+#include <cstdint>
 #include <vector>
 
+#include "base/sha256.h"
 #include "base/socket.h"
 #include "engine/distributed/rendezvous/tcp_store.h"
 
@@ -15,10 +19,13 @@ namespace {
 using store::Parsed;
 using store::Service;
 
-/// Returns false if the connection is closed.
-bool receive_into(std::string& in, const Fd& socket) {
+/// A greeting is shorter: more than this is not read from a stranger.
+constexpr size_t kMostOfStrangers = 1024;
+
+/// Reads at most `most` bytes. Returns false if the connection is closed.
+bool receive_into(std::string& in, const Fd& socket, size_t most) {
   char piece[1 << 16];
-  const ssize_t got = ::recv(socket.get(), piece, sizeof piece, 0);
+  const ssize_t got = ::recv(socket.get(), piece, std::min(sizeof piece, most), 0);
   if (got > 0) in.append(piece, got);
   return got > 0 || (got < 0 && (errno == EAGAIN || errno == EINTR));
 }
@@ -29,17 +36,32 @@ bool send_from(std::string& out, const Fd& socket) {
   return sent >= 0 || errno == EAGAIN || errno == EINTR;
 }
 
+/// Each rank has a few connections, and a process may often open only 1,024 files.
+Fd with_room_for_connections(Fd listener) {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+    constexpr rlim_t kEnough = 1 << 16;
+    limit.rlim_cur = std::max(limit.rlim_cur, std::min(limit.rlim_max, kEnough));
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+  }
+  return listener;
+}
+
 }  // namespace
 
-TcpStoreServer::TcpStoreServer(const std::string& host, int port, Limits limits)
-    : TcpStoreServer(listen_at(host, port), host, limits) {}
+TcpStoreServer::TcpStoreServer(const std::string& host, int port, Limits limits,
+                               Credentials credentials)
+    : TcpStoreServer(listen_at(host, port), host, limits, std::move(credentials)) {}
 
-TcpStoreServer::TcpStoreServer(Fd listener, std::string host, Limits limits)
+TcpStoreServer::TcpStoreServer(Fd listener, std::string host, Limits limits,
+                               Credentials credentials)
     : host_(std::move(host)),
       limits_(limits),
-      listener_(std::move(listener)),
+      credentials_(std::move(credentials)),
+      listener_(with_room_for_connections(std::move(listener))),
       port_(port_of(listener_)),
       stop_(::eventfd(0, EFD_CLOEXEC)),
+      service_(limits.bytes),
       thread_([this] { serve(); }) {}
 
 std::string TcpStoreServer::near_address() const {
@@ -93,7 +115,8 @@ int TcpStoreServer::milliseconds_to_sleep() const {
   if (Clock::now() < accept_again_) times.push_back(accept_again_);
   for (const auto& [id, connection] : connections_) {
     if (connection.is_stranger) {
-      times.push_back(connection.accepted + limits_.stranger);
+      times.push_back(connection.accepted + time_to_greet());
+      break;  // the others came later
     }
   }
   if (times.empty()) return -1;
@@ -101,8 +124,11 @@ int TcpStoreServer::milliseconds_to_sleep() const {
 }
 
 bool TcpStoreServer::may_accept() const {
-  return static_cast<int>(connections_.size()) < limits_.connections &&
-         Clock::now() >= accept_again_;
+  return strangers_ < limits_.strangers && Clock::now() >= accept_again_;
+}
+
+Milliseconds TcpStoreServer::time_to_greet() const {
+  return strangers_ < limits_.strangers ? limits_.stranger : limits_.crowded;
 }
 
 void TcpStoreServer::accept_next() {
@@ -110,11 +136,24 @@ void TcpStoreServer::accept_next() {
   const auto now = Clock::now();
   if (socket) {
     connections_[++last_id_] = {std::move(socket), now};
+    ++strangers_;
   } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
              errno == ENOMEM) {
     // The listener stays readable: without a pause, this would be a busy loop.
-    accept_again_ = now + Milliseconds(100);
+    if (!drop_oldest_stranger()) accept_again_ = now + Milliseconds(100);
   }
+}
+
+/// A member's greeting takes moments: the oldest stranger is the least likely to be
+/// one.
+bool TcpStoreServer::drop_oldest_stranger() {
+  for (auto& [id, connection] : connections_) {  // in the order of their arrival
+    if (!connection.is_stranger || connection.is_closed) continue;
+    connection.is_closed = true;
+    remove_closed();
+    return true;
+  }
+  return false;
 }
 
 void TcpStoreServer::attend(Service::Client id, Connection& connection, short events) {
@@ -124,24 +163,72 @@ void TcpStoreServer::attend(Service::Client id, Connection& connection, short ev
     connection.is_closed = true;
   } else if (events & POLLOUT) {
     connection.is_closed = !send_from(connection.out, connection.socket);
+    connection.is_closed |= connection.hangs_up && connection.out.empty();
   } else if (events) {
-    connection.is_closed = !receive_into(connection.in, connection.socket);
+    const size_t most = connection.is_stranger ? kMostOfStrangers : SIZE_MAX;
+    connection.is_closed = !receive_into(connection.in, connection.socket, most);
   }
 
   while (!connection.is_closed && !connection.is_owed && connection.out.empty()) {
     const Parsed parsed = store::parse_frame(connection.in);
     if (parsed.state == Parsed::State::garbage) connection.is_closed = true;
-    if (parsed.state != Parsed::State::whole) break;
+    const bool too_long =
+        connection.is_stranger && connection.in.size() > kMostOfStrangers;
+    if (too_long) connection.is_closed = true;
+    if (parsed.state != Parsed::State::whole || connection.is_closed) break;
     connection.in.erase(0, parsed.consumed);
-    connection.is_stranger = false;
+    if (connection.is_stranger) {
+      greet(connection, parsed.frame);
+      break;
+    }
     connection.is_owed = true;
     if (parsed.frame.op == store::Op::join) note_address(connection.socket);
     deliver(service_.handle(id, parsed.frame));
   }
-  if (connection.is_stranger &&
-      Clock::now() >= connection.accepted + limits_.stranger) {
+  if (connection.is_stranger && Clock::now() >= connection.accepted + time_to_greet()) {
     connection.is_closed = true;
   }
+}
+
+void TcpStoreServer::greet(Connection& connection, const store::Frame& frame) {
+  store::Nonces& nonces = connection.nonces;
+  const store::Fields& fields = frame.fields;
+  const bool is_hello = frame.op == store::Op::hello && nonces.client.empty() &&
+                        fields.size() == 1 && fields[0].size() == store::kNonceBytes;
+  const bool is_proof =
+      frame.op == store::Op::prove && !nonces.client.empty() && fields.size() == 3;
+  if (is_hello) {
+    nonces = {fields[0], random_bytes(store::kNonceBytes)};
+    connection.out = store::encode({store::Op::done, {nonces.server}});
+  } else if (is_proof) {
+    connection.out = store::encode(answer_to_proof(connection, fields));
+  } else {
+    connection.is_closed = true;
+  }
+}
+
+store::Frame TcpStoreServer::answer_to_proof(Connection& connection,
+                                             const store::Fields& fields) {
+  const store::Claim claim{fields[0], fields[2], fields[1] == "1"};
+  const auto why = [&](const char* whose) {
+    return store::objection(claim, connection.nonces, credentials_, whose);
+  };
+  if (const auto objection = why("this rank")) {
+    connection.hangs_up = true;
+    std::lock_guard lock(mutex_);
+    refusal_ = "a process at " + other_end(connection.socket) +
+               " was refused: " + why("it").value_or("");
+    return {store::Op::refused, {*objection}};
+  }
+  connection.is_stranger = false;
+  --strangers_;
+  return {store::Op::done,
+          {store::server_proof(connection.nonces, credentials_, claim.run_id)}};
+}
+
+std::string TcpStoreServer::refusal() {
+  std::lock_guard lock(mutex_);
+  return refusal_;
 }
 
 void TcpStoreServer::note_address(const Fd& member) {
@@ -164,6 +251,7 @@ void TcpStoreServer::deliver(const Service::Answers& answers) {
 void TcpStoreServer::remove_closed() {
   for (auto next = connections_.begin(); next != connections_.end();) {
     const auto [id, is_closed] = std::pair(next->first, next->second.is_closed);
+    if (is_closed && next->second.is_stranger) --strangers_;
     next = is_closed ? connections_.erase(next) : std::next(next);
     if (is_closed) deliver(service_.disconnected(id));
   }

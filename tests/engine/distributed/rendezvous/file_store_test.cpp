@@ -87,7 +87,7 @@ TEST_F(AStoreInAFile, OfAnotherRunIsToldFromOurs) {
 TEST_F(AStoreInAFile, IsNotMadeOfGarbage) {
   write_file(path_, "key=value\n");
   expect_refused("is not a store file", "at byte 0", "delete it");
-  write_file(path_, store::encode({store::Op::set, {"k", "v"}}) + "LKS2 etc. pp.");
+  write_file(path_, store::encode({store::Op::set, {"k", "v"}}) + "LKS3 etc. pp.");
   expect_refused("is not a store file", "unknown operation", "at byte 22");
   write_file(path_, store::encode({store::Op::ping, {}}));
   expect_refused("is not a store file", "invalid record");

@@ -15,7 +15,7 @@ using State = Parsed::State;
 
 TEST(StoreFrame, HasTheBytesThatItsHeaderDescribes) {
   const std::string bytes = encode({Op::set, {"k", "vw"}});
-  EXPECT_EQ(bytes, std::string("LKS2"
+  EXPECT_EQ(bytes, std::string("LKS3"
                                "\1\0\0\0"
                                "\13\0\0\0"
                                "\1\0\0\0k"
@@ -26,7 +26,7 @@ TEST(StoreFrame, HasTheBytesThatItsHeaderDescribes) {
 TEST(StoreFrame, SurvivesTheJourney) {
   const Frame frame{Op::wait, {"5000", "", std::string("\0\xff", 2), "key"}};
   const std::string bytes = encode(frame);
-  const Parsed parsed = parse_frame(bytes + "LKS2 and more");
+  const Parsed parsed = parse_frame(bytes + "LKS3 and more");
   ASSERT_EQ(parsed.state, State::whole);
   EXPECT_EQ(parsed.frame.op, frame.op);
   EXPECT_EQ(parsed.frame.fields, frame.fields);
@@ -49,12 +49,12 @@ void expect_garbage(const std::string& bytes, const std::string& reason) {
 TEST(StoreFrame, GarbageIsToldAtOnce) {
   expect_garbage("G", "no frame header");
   expect_garbage("LKS1", "no frame header");
-  expect_garbage(std::string("LKS2\16\0\0\0\0\0\0\0", 12), "unknown operation 14");
-  expect_garbage(std::string("LKS2\1\0\0\0\1\0\20\0", 12),
+  expect_garbage(std::string("LKS3\21\0\0\0\0\0\0\0", 12), "unknown operation 17");
+  expect_garbage(std::string("LKS3\1\0\0\0\1\0\20\0", 12),
                  "a frame of 1048577 bytes, above the limit of 1048576");
-  expect_garbage(std::string("LKS2\1\0\0\0\377\377\377\377", 12),
+  expect_garbage(std::string("LKS3\1\0\0\0\377\377\377\377", 12),
                  "a frame of 4294967295 bytes, above the limit of 1048576");
-  const std::string five("LKS2\1\0\0\0\5\0\0\0", 12);
+  const std::string five("LKS3\1\0\0\0\5\0\0\0", 12);
   expect_garbage(five + std::string("\2\0\0\0x", 5),
                  "a field is longer than its frame");
   expect_garbage(five + std::string("\377\377\377\377x", 5),

@@ -11,6 +11,8 @@
 #include <string_view>
 
 #include "base/fd.h"
+#include "base/sha256.h"
+#include "engine/distributed/rendezvous/credentials.h"
 #include "engine/distributed/rendezvous/frame.h"
 
 namespace lockstep::distributed {
@@ -59,6 +61,19 @@ class RawClient {
     EXPECT_EQ(::connect(socket_.get(), reinterpret_cast<const sockaddr*>(&address),
                         sizeof address),
               0);
+  }
+
+  /// Says what a member says first (credentials.h).
+  RawClient& greet(const Credentials& credentials = {}) {
+    store::Nonces nonces{lockstep::random_bytes(store::kNonceBytes), ""};
+    send(store::encode({store::Op::hello, {nonces.client}}));
+    nonces.server = receive_frame().fields.at(0);
+    const std::string proof = store::client_proof(nonces, credentials);
+    send(store::encode(
+        {store::Op::prove,
+         {credentials.run_id, credentials.secret.empty() ? "0" : "1", proof}}));
+    EXPECT_EQ(receive_frame().op, store::Op::done);
+    return *this;
   }
 
   /// The server may close the connection meanwhile; that is not a failure.

@@ -68,7 +68,7 @@ TYPED_TEST_SUITE(EveryStore, Kinds);
 
 TYPED_TEST(EveryStore, GivesToOneWhatAnotherHasSet) {
   const auto a = this->open(), b = this->open();
-  const std::string bytes("\0\n\xff LKS2", 8), large(1'000'000, 'x');
+  const std::string bytes("\0\n\xff LKS3", 8), large(1'000'000, 'x');
   a->set("key", bytes);
   EXPECT_EQ(b->get("key"), bytes);
   b->set("key", "new");

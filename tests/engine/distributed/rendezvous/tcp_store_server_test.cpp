@@ -61,17 +61,18 @@ TEST_F(Strangers, WithGarbageLoseTheirConnection) {
   expect_hung_up("GET / HTTP/1.1\r\n\r\n");
   expect_hung_up("x");
   expect_hung_up(std::string(3'000'000, '\0'));
-  expect_hung_up(std::string("LKS2\1\0\0\0\5\0\0\0\377\0\0\0x", 17));
+  expect_hung_up(std::string("LKS3\1\0\0\0\5\0\0\0\377\0\0\0x", 17));
 }
 
 TEST_F(Strangers, WithOversizedFramesLoseTheirConnection) {
-  expect_hung_up(std::string("LKS2\1\0\0\0\1\0\20\0", 12));
-  expect_hung_up(std::string("LKS2\1\0\0\0\377\377\377\377", 12));
+  expect_hung_up(std::string("LKS3\1\0\0\0\1\0\20\0", 12));
+  expect_hung_up(std::string("LKS3\1\0\0\0\377\377\377\377", 12));
 }
 
 TEST_F(Strangers, MayCloseInTheMiddle) {
   for (const size_t size : {0, 1, 11, 12, 20}) {
     RawClient stranger(server_.port());
+    if (size % 2 == 1) stranger.greet();
     stranger.send(encode({Op::set, {"half", "value"}}).substr(0, size));
     stranger.end_sending();
     EXPECT_EQ(stranger.receive_all(), "");
@@ -82,6 +83,7 @@ TEST_F(Strangers, MayCloseInTheMiddle) {
 
 TEST_F(Strangers, MaySaySlowlyWhatTheyWant) {
   RawClient slow(server_.port());
+  slow.greet();
   for (const char byte : encode({Op::set, {"slow", "value"}})) {
     slow.send({&byte, 1});
     store_.set("meanwhile", "");
@@ -92,12 +94,13 @@ TEST_F(Strangers, MaySaySlowlyWhatTheyWant) {
 
 TEST_F(Strangers, MayBeSilent) {
   RawClient silent(server_.port()), half(server_.port());
-  half.send("LKS2");
+  half.send("LKS3");
   expect_served();
 }
 
 TEST_F(Strangers, GetAnswersInOrderIfTheyAskAheadOfThem) {
   RawClient eager(server_.port());
+  eager.greet();
   eager.send(encode({Op::set, {"a", "1"}}) + encode({Op::get, {"60000", "late"}}) +
              encode({Op::add, {"a", "1"}}));
   EXPECT_EQ(eager.receive_frame().op, Op::done);
@@ -108,6 +111,7 @@ TEST_F(Strangers, GetAnswersInOrderIfTheyAskAheadOfThem) {
 
 TEST_F(Strangers, AreRefusedWhatIsNoRequest) {
   RawClient stranger(server_.port());
+  stranger.greet();
   const auto expect_refused = [&](Op op, store::Fields fields, const char* why) {
     stranger.send(encode({op, std::move(fields)}));
     const Frame answer = stranger.receive_frame();
@@ -128,6 +132,7 @@ TEST_F(Strangers, AreRefusedWhatIsNoRequest) {
 TEST_F(Strangers, WhoTakeNoAnswersFillNoMemory) {
   store_.set("large", std::string(1'000'000, 'x'));
   RawClient deaf(server_.port());
+  deaf.greet();
   for (int i = 0; i < 200; ++i) {
     deaf.send(encode({Op::add, {"asked", "1"}}) + encode({Op::try_get, {"large"}}));
   }
@@ -138,12 +143,14 @@ TEST_F(Strangers, WhoTakeNoAnswersFillNoMemory) {
 
 TEST_F(Strangers, WhoTalkWhileTheyWaitFillNoMemory) {
   RawClient loud(server_.port());
+  loud.greet();
   loud.send(encode({Op::get, {"60000", "never"}}));
   expect_not_heard(loud);
 }
 
 TEST_F(Strangers, WhoLeaveWhileTheyWaitAreForgotten) {
   RawClient leaves(server_.port());
+  leaves.greet();
   leaves.send(encode({Op::get, {"60000", "key"}}));
   leaves.end_sending();
   EXPECT_EQ(leaves.receive_all(), "");
@@ -155,29 +162,68 @@ TEST_F(Strangers, TwoHundredAreServed) {
   std::vector<std::unique_ptr<RawClient>> many;
   for (int i = 0; i < 200; ++i) {
     many.push_back(std::make_unique<RawClient>(server_.port()));
-    many.back()->send(encode({Op::get, {"60000", "go"}}));
+    many.back()->greet().send(encode({Op::get, {"60000", "go"}}));
   }
   expect_served();
   store_.set("go", "!");
   for (auto& each : many) EXPECT_EQ(each->receive_frame().fields, store::Fields{"!"});
 }
 
-TEST(StrangersBeyondTheLimit, MakeRoomForMembers) {
-  TcpStoreServer server("127.0.0.1", 0,
-                        {.connections = 3, .stranger = milliseconds(50)});
-  TcpStore member("127.0.0.1", server.port());
-  RawClient one(server.port()), two(server.port()), three(server.port());
-  TcpStore("127.0.0.1", server.port()).set("key", "value");
-  EXPECT_EQ(one.receive_all(), "");
-  EXPECT_EQ(member.get("key"), "value");  // a client is trusted after its first request
+/// A thousand ranks' connections and heartbeats: the answer names the one that is
+/// silent.
+TEST(StoreOfManyRanks, AThousandTellTheirHeartbeats) {
+  constexpr int kRanks = 1024;
+  TcpStoreServer server;  // raises the limit of open files if it may
+  rlimit files{};
+  ::getrlimit(RLIMIT_NOFILE, &files);
+  if (files.rlim_cur < 2 * kRanks + 100) GTEST_SKIP() << "too few files may be open";
+  const std::string world = std::to_string(kRanks);
+  std::vector<std::unique_ptr<RawClient>> ranks;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    ranks.push_back(std::make_unique<RawClient>(server.port()));
+    ranks.back()->greet().send(
+        encode({Op::join, {std::to_string(rank), world, "simulated"}}));
+  }
+  for (auto& rank : ranks) EXPECT_EQ(rank->receive_frame().op, Op::done);
+  for (int seq = 0; seq < 3; ++seq) {
+    for (int rank = 0; rank < kRanks - 1; ++rank) {
+      ranks[rank]->send(encode(
+          {Op::beat, store::fields_of(Beat{rank, kRanks, 10 * rank + seq, "somewhere"})}));
+    }
+    for (int rank = 0; rank < kRanks - 1; ++rank) {
+      const Health health = store::health_of(ranks[rank]->receive_frame().fields);
+      if (seq == 0) continue;
+      EXPECT_EQ(health.last.rank, kRanks - 1);
+      EXPECT_EQ(health.first.rank, kRanks - 2);
+    }
+  }
+  ranks[7].reset();
+  TcpStore store("127.0.0.1", server.port());
+  EXPECT_EQ(store.get(gone_key(7), kForGuests), "connection lost");
+  EXPECT_EQ(store.beat({3, kRanks, 9, "here"}).gone.rank, 7);
 }
 
-TEST(StrangersBeyondTheLimit, WaitUntilOthersAreDone) {
-  TcpStoreServer server("127.0.0.1", 0, {.connections = 1});
-  auto first = std::make_unique<TcpStore>("127.0.0.1", server.port());
-  EXPECT_THROW(TcpStore("127.0.0.1", server.port(), milliseconds(50)), StoreGone);
-  first.reset();
+TEST(StrangersBeyondTheLimit, MakeRoomForMembers) {
+  TcpStoreServer server("127.0.0.1", 0, {.strangers = 3, .crowded = milliseconds(20)});
+  TcpStore member("127.0.0.1", server.port());
+  std::vector<std::unique_ptr<RawClient>> many;
+  for (int i = 0; i < 12; ++i) {
+    many.push_back(std::make_unique<RawClient>(server.port()));
+  }
   TcpStore("127.0.0.1", server.port()).set("key", "value");
+  for (int i = 0; i < 9; ++i) EXPECT_EQ(many[i]->receive_all(), "");
+  EXPECT_EQ(member.get("key"), "value");
+}
+
+TEST(StrangersBeyondTheLimit, HaveTimeForAGreetingOnly) {
+  TcpStoreServer server("127.0.0.1", 0, {.stranger = milliseconds(50)});
+  RawClient silent(server.port()), slow(server.port()), member(server.port());
+  member.greet();
+  slow.send(encode({Op::hello, {std::string(store::kNonceBytes, 'x')}}));
+  slow.receive_frame();
+  EXPECT_EQ(silent.receive_all() + slow.receive_all(), "");
+  member.send(encode({Op::ping, {}}));  // has all the time
+  EXPECT_EQ(member.receive_frame().op, Op::done);
 }
 
 TEST(StrangersBeyondTheLimit, MayUseUpTheDescriptors) {

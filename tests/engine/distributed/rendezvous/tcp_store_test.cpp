@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 
+#include <algorithm>
 #include <memory>
 #include <thread>
 
@@ -92,14 +93,37 @@ class OtherProgram {
 
   /// Answers the first request of the first client with `text`, then stops reading.
   void answer(std::string_view text) {
+    accept();
+    wait_until_ready(connection_, POLLIN, deadline_after(kForPeers));
+    send(text);
+  }
+
+  /// Greets the first client as a store without a secret does, then stops reading.
+  void greet() {
+    accept();
+    store::Nonces nonces{next_fields().at(0), std::string(store::kNonceBytes, 's')};
+    send(store::encode({store::Op::done, {nonces.server}}));
+    const std::string run_id = next_fields().at(0);
+    send(store::encode({store::Op::done, {store::server_proof(nonces, {}, run_id)}}));
+  }
+
+ private:
+  void accept() {
     wait_until_ready(listener_, POLLIN, deadline_after(kForPeers));
     connection_ = accept_from(listener_);
+  }
+  store::Fields next_fields() {
     wait_until_ready(connection_, POLLIN, deadline_after(kForPeers));
+    char piece[512];
+    const ssize_t got = ::recv(connection_.get(), piece, sizeof piece, 0);
+    return store::parse_frame({piece, static_cast<size_t>(std::max<ssize_t>(got, 0))})
+        .frame.fields;
+  }
+  void send(std::string_view text) {
     EXPECT_EQ(::send(connection_.get(), text.data(), text.size(), MSG_NOSIGNAL),
               static_cast<ssize_t>(text.size()));
   }
 
- private:
   const Fd listener_ = listen_at(kLocal, 0);
   Fd connection_;
 };
@@ -126,7 +150,7 @@ TEST(TcpStore, DoesNotWaitForeverForASilentServer) {
 
   // The same for a store that has stopped reading and whose buffers are full.
   OtherProgram stopped;
-  std::thread thread([&] { stopped.answer(store::encode({store::Op::done, {}})); });
+  std::thread thread([&] { stopped.greet(); });
   TcpStore store(kLocal, stopped.port(), milliseconds(50));
   thread.join();
   const std::string large(1'000'000, 'x');
