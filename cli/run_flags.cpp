@@ -187,6 +187,12 @@ void add_own_flags(CLI::App& c, run::RunConfig& o) {
   add_choice<run::DdpSync>(
       c, "--ddp-sync", o.ddp.sync,
       "DDP: naive and bucketed reduce after backward, for comparison");
+  c.add_option(
+       "--check-weights", o.ddp.check_weights,
+       "DDP: compare the weights of all ranks after every N optimizer steps, and "
+       "end with an error if they differ")
+      ->check(Numbers(int64_t{1}, int64_t{1} << 40))
+      ->default_str("none");
   c.add_option("--timeout", o.distributed.timeout,
                "DDP: seconds to wait for the other ranks")
       ->check(Numbers(0.1, 1e6));

@@ -97,6 +97,7 @@ struct DdpConfig {
   bool find_unused_parameters = false, gradient_as_bucket_view = false;
   bool no_broadcast_buffers = false, sync_bn = false;
   DdpSync sync = DdpSync::reducer;
+  int64_t check_weights = 0;  ///< optimizer steps between comparisons; 0: none
 };
 
 /// The options of --mode local-sgd.

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdio>
 
+#include "engine/distributed/ddp/weight_check.h"
 #include "run/checkpoints.h"
 #include "run/recipe.h"
 #include "run/resume.h"
@@ -18,6 +19,21 @@ using Clock = std::chrono::steady_clock;
 
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+/// `--check-weights`: compares before anything else is done with the weights, so that
+/// no checkpoint of different ones is written.
+void check_weights_of(const RunConfig& c, train::Trainer& trainer) {
+  if (c.ddp.check_weights == 0) return;
+  trainer.after_update = [&trainer, every = c.ddp.check_weights, updates = int64_t{0},
+                          next = trainer.after_update](const train::StepResult& result,
+                                                       int64_t batches) mutable {
+    if (++updates % every == 0) {
+      distributed::check_weights(trainer.model()->named_parameters(),
+                                 *trainer.options().group);
+    }
+    if (next) next(result, batches);
+  };
 }
 
 }  // namespace
@@ -68,6 +84,7 @@ bool train_epochs(const RunConfig& c, train::Trainer& trainer, const DataSets& d
         "=> no checkpoint is written; --checkpoint DIR writes one after every epoch");
   }
   Checkpoints checkpoints(c, trainer, data, place, progress);
+  check_weights_of(c, trainer);
   int64_t first = first_batch(c, data, place);
   for (int epoch = c.recipe.start_epoch; epoch < c.recipe.epochs; ++epoch, first = 0) {
     checkpoints.begin_epoch(epoch);

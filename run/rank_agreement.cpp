@@ -48,6 +48,7 @@ Facts shared_options(const RunConfig& c) {
       {"--find-unused-parameters", on(c.ddp.find_unused_parameters)},
       {"--no-broadcast-buffers", on(c.ddp.no_broadcast_buffers)},
       {"--sync-bn", on(c.ddp.sync_bn)},
+      {"--check-weights", fmt::to_string(c.ddp.check_weights)},
   };
   const Json recipe = Json::parse(recipe_of(c));
   for (const auto& [flag, value] : recipe.items()) {

@@ -37,11 +37,16 @@ void validate_mode(const RunConfig& c) {
   }
   for (const char* flag :
        {"--ddp-sync", "--bucket-cap-mb", "--bucket-rule", "--find-unused-parameters",
-        "--gradient-as-bucket-view", "--no-broadcast-buffers"}) {
+        "--gradient-as-bucket-view", "--no-broadcast-buffers", "--check-weights"}) {
     if (ddp || !c.given.contains(flag)) continue;
     throw UsageError(std::string(flag) +
                      " requires DistributedDataParallel; fix: add --mode ddp or "
                      "--multiprocessing-distributed");
+  }
+  if (c.ddp.check_weights > 0 && c.device.type == DeviceType::null) {
+    throw UsageError(
+        "--check-weights compares weights, and --device-type null has none; fix: omit "
+        "it, or use --device-type cpu");
   }
   const bool threads =
       c.mode && train::has_ranks(*c.mode) && !c.distributed.multiprocessing;
