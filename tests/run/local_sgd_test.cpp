@@ -125,7 +125,8 @@ TEST(LocalSgdRun, CheckRejectsDamagedTraces) {
     for (Event& event : trace.events) {
       if (is_average(event)) event.args[keys::why] = "metrics";
     }
-    EXPECT_EQ(violated(trace), due);
+    EXPECT_EQ(violated(trace), (std::set<std::string>{"average-due", "messages-agree"}))
+        << "its messages are still called averages";
   }
   {
     Trace trace = whole;  // gradients are not reduced
@@ -134,7 +135,8 @@ TEST(LocalSgdRun, CheckRejectsDamagedTraces) {
         event.args[keys::why] = tracer::reasons::all_reduce;
       }
     }
-    EXPECT_EQ(violated(trace), (std::set<std::string>{"no-gradients-reduced"}));
+    EXPECT_EQ(violated(trace),
+              (std::set<std::string>{"messages-agree", "no-gradients-reduced"}));
   }
   {
     Trace trace = whole;

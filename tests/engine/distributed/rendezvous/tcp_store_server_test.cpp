@@ -187,8 +187,9 @@ TEST(StoreOfManyRanks, AThousandTellTheirHeartbeats) {
   for (auto& rank : ranks) EXPECT_EQ(rank->receive_frame().op, Op::done);
   for (int seq = 0; seq < 3; ++seq) {
     for (int rank = 0; rank < kRanks - 1; ++rank) {
-      ranks[rank]->send(encode(
-          {Op::beat, store::fields_of(Beat{rank, kRanks, 10 * rank + seq, "somewhere"})}));
+      ranks[rank]->send(
+          encode({Op::beat,
+                  store::fields_of(Beat{rank, kRanks, 10 * rank + seq, "somewhere"})}));
     }
     for (int rank = 0; rank < kRanks - 1; ++rank) {
       const Health health = store::health_of(ranks[rank]->receive_frame().fields);
