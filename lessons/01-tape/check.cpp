@@ -77,7 +77,7 @@ LESSON_TEST(1, product_gradient, "product's gradient equals finite differences")
   engines_walk(autograd::gradient_edge(y), on_device(dy));
   const Because because{
       "by the product rule da = dy · b and db = dy · a: the incoming gradient is a "
-      "factor, and each input's gradient contains the *other* input",
+      "factor, and each input's gradient contains the other input",
       "A note on the tape"};
   exam.close("da of a · b", finite_differences(exam, a, b, dy, false),
              numbers_of(left.grad()), 1e-6, because);
@@ -240,7 +240,7 @@ LESSON_TEST(1, one_tensor_two_owners,
   autograd::tape_walk()(autograd::gradient_edge(y), on_device({1}));
   exam.close(
       "the gradient of z in (2x + 3z) + 2x", {3}, numbers_of(z.grad()), 0,
-      {"an addition passes *one* tensor to both of its sides. Adding to it in place "
+      {"an addition passes one tensor to both of its sides. Adding to it in place "
        "changes the other side's gradient: accumulate_grad checks whether it is shared",
        "When a node may run"});
 }
@@ -270,7 +270,7 @@ LESSON_TEST(1, residual_block,
     exam.close(
         "the gradient of " + all[i].name, expected[i], got[i], 1e-9,
         {"x has two gradients, one from conv1 and one from the shortcut. An "
-         "AccumulateGrad takes priority only once it is *ready*: if it runs after "
+         "AccumulateGrad takes priority only once it is ready: if it runs after "
          "the first of the two arrives, it accumulates only part of the gradient",
          "When a node may run"});
   }

@@ -58,7 +58,7 @@ LESSON_TEST(2, stride_1, "a window that moves one cell at a time") {
 
 LESSON_TEST(2, strides, "a window that moves 2, 3 or 4 cells at a time") {
   expect_places(exam, 2, 4, true,
-                {"the places are where the window *begins*: 0, stride, 2 · stride, … "
+                {"the places are where the window begins: 0, stride, 2 · stride, … "
                  "up to the last at which it still fits into the padded row. The "
                  "remaining cells are unused: round down",
                  "How many windows fit"});
@@ -208,7 +208,7 @@ LESSON_TEST(2, adapter, "features of any size become 25088 values per image") {
                 "whatever the size of the features, pool them to 7×7",
                 "25088"});
     exam.close(what, values(engines_input(features)), values(got), 1e-9,
-               {"**average* the values in each of the 7×7 windows, then flatten; "
+               {"average the values in each of the 7×7 windows, then flatten; "
                 "features that are already 7×7 stay unchanged",
                 "Adaptive pooling"});
   }

@@ -124,7 +124,7 @@ LESSON_TEST(4, begins_with_a_wait, "no work is pending when the clock is first r
   exam.at_most("calls still on the device at the first reading", 0,
                device.readings().front(),
                {"earlier work (from other code and from the warm-up) is still in the "
-                "queue when the clock starts, and its time is counted: wait for *this* "
+                "queue when the clock starts, and its time is counted: wait for this "
                 "device, then read the clock",
                 "Two readings, two waits"});
 }

@@ -263,7 +263,7 @@ LESSON_TEST(6, after_all,
                       kernel->id, kernel->pid - 1),
           "may begin before it",
           {"a copy waits automatically for its own sender, but not for the other "
-           "replicas: the copy stream of the *receiving* device must wait for them",
+           "replicas: the copy stream of the receiving device must wait for them",
            "Ready on the host is not ready on the device", copy->id});
     }
   }
@@ -299,7 +299,7 @@ LESSON_TEST(6, groups_alone, "groups hold up to the limit, and none is empty") {
                 "first tensor exceeds the limit, there is no group to close yet, and "
                 "an empty group would be an empty message");
   expect_groups(exam, {4, 4, 4}, 8,
-                "a tensor begins a new group only if the open one would *exceed* the "
+                "a tensor begins a new group only if the open one would exceed the "
                 "limit: a group of exactly the limit is allowed");
   expect_groups(exam, {}, 8, "without tensors there is no group");
   std::mt19937_64 random(exam.seed());

@@ -346,7 +346,7 @@ LESSON_TEST(10, each_sample_once, "in an epoch, each sample is read by one rank"
     exam.at_most(
         "number of the 24 samples that none of the 4 ranks reads", size_t{0},
         24 - once.size(),
-        {"each rank takes every fourth sample of *one* order. If each rank had its own "
+        {"each rank takes every fourth sample of one order. If each rank had its own "
          "order, some samples would be read twice and others never",
          "Equal, equal, different"});
   }

@@ -375,7 +375,7 @@ LESSON_TEST(17, one_message, "gradients travel once per step") {
       "all-reduces of 4 parameters' gradients on rank 0, in one step of 4 "
       "micro-batches",
       size_t{4}, calls,
-      {"all but the last pass can be silent. What matters is that the *forward* pass "
+      {"all but the last pass can be silent. What matters is that the forward pass "
        "is "
        "inside no_sync",
        "Decided on the way in"});

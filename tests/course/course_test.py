@@ -268,6 +268,12 @@ class Folder(Lesson):
                     if "slot" in event.get("args", {})]
         self.assertFalse(learners, "calls of learner code")
 
+    def test_messages_are_plain_text(self):
+        """A terminal shows Markdown's asterisks as they are."""
+        check = (self.folder / "check.cpp").read_text()
+        for text in re.findall(r'"((?:[^"\\\n]|\\.)*)"', check):
+            self.assertNotRegex(text, r"\*\w", "emphasis in a message")
+
     def test_chapter(self):
         chapter = (self.folder / "chapter.md").read_text()
         headings = [line.lstrip("# ").strip() for line in chapter.splitlines()

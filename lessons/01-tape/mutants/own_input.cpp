@@ -1,5 +1,5 @@
 // rejected by: product_gradient
-// because: the *other* input
+// because: the other input
 //
 // The misconception: the gradient of an input has that input in it.
 

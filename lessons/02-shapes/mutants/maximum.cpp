@@ -1,5 +1,5 @@
 // rejected by: adapter
-// because: *average*
+// because: average the values
 //
 // The misconception: all kinds of pooling are the same.
 

@@ -1,5 +1,5 @@
 // rejected by: strides
-// because: where the window *begins*
+// because: where the window begins
 //
 // The misconception: stride 2 halves the image, whatever the kernel is.
 

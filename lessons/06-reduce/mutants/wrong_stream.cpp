@@ -1,5 +1,5 @@
 // rejected by: after_all
-// because: of the *receiving* device must
+// because: of the receiving device must
 //
 // The misconception: a device has one queue, so it does not matter which stream waits.
 

@@ -1,5 +1,5 @@
 // rejected by: each_sample_once
-// because: of *one* order
+// because: of one order
 //
 // The misconception: other ranks should read other samples, so their shuffles differ.
 

@@ -1,5 +1,5 @@
 // rejected by: one_message
-// because: *forward* pass is inside no_sync
+// because: forward pass is inside no_sync
 //
 // The misconception: the guard belongs around backward.
 
