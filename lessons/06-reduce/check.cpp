@@ -256,15 +256,14 @@ LESSON_TEST(6, after_all,
   for (const tracer::Event* copy : reduce_copies(trace)) {
     if (!receivers.insert(copy->pid).second) continue;  // only a stream's first copy
     for (const tracer::Event* kernel : last) {
-      exam.that(
-          depends_on(trace, copy->id, kernel->id),
-          fmt::format("copy #{} from device {}", copy->id, number(*copy, "src")),
-          fmt::format("waits for kernel #{}, the last of backward on device {}",
-                      kernel->id, kernel->pid - 1),
-          "may begin before it",
-          {"a copy waits automatically for its own sender, but not for the other "
-           "replicas: the copy stream of the receiving device must wait for them",
-           "Ready on the host is not ready on the device", copy->id});
+      exam.that(depends_on(trace, copy->id, kernel->id),
+                fmt::format("copy #{} from device {}", copy->id, number(*copy, "src")),
+                fmt::format("waits for kernel #{}, the last of backward on device {}",
+                            kernel->id, kernel->pid - 1),
+                "may begin before it",
+                {"a copy waits automatically for its own sender, but not for the other "
+                 "replicas: the copy stream of the receiving device must wait for them",
+                 "Ready on the host is not ready on the device", copy->id});
     }
   }
 }

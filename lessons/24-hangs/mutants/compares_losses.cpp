@@ -1,0 +1,11 @@
+// rejected by: careful
+// because: a maximum of the losses
+//
+// The misconception: NaN is larger than anything. It compares as neither larger nor
+// smaller.
+
+// [solution-step]
+  if (!std::isfinite(group.max(loss))) return false;
+  model.step(batch);
+  return true;
+// [/solution-step]
