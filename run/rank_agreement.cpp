@@ -64,26 +64,57 @@ Facts shared_options(const RunConfig& c) {
   return facts;
 }
 
+namespace {
+
+/// Returns how a rank's facts differ from rank 0's; "" if they do not.
+std::string difference(int rank, const Facts& theirs, const Facts& zeros) {
+  std::vector<std::string> of_rank, of_zero;
+  for (size_t i = 0; i < std::min(zeros.size(), theirs.size()); ++i) {
+    if (theirs[i] == zeros[i]) continue;
+    of_rank.push_back(shown(theirs[i].first, theirs[i].second));
+    of_zero.push_back(shown(zeros[i].first, zeros[i].second));
+  }
+  if (of_rank.empty()) return "";
+  return fmt::format(
+      "rank {} has {}, but rank 0 has {}; fix: start all ranks with the same options",
+      rank, fmt::join(of_rank, ", "), fmt::join(of_zero, ", "));
+}
+
+/// Rank 0 compares for all: otherwise every rank would read what every other one says.
+std::string first_difference(distributed::Store& store,
+                             const std::vector<std::string>& keys) {
+  const auto facts_in = [&](const std::string& key) {
+    return Json::parse(store.get(key)).get<Facts>();
+  };
+  const Facts zeros = facts_in(keys[0]);
+  for (size_t rank = 1; rank < keys.size(); ++rank) {
+    const std::string differs =
+        difference(static_cast<int>(rank), facts_in(keys[rank]), zeros);
+    if (!differs.empty()) return differs;
+  }
+  return "";
+}
+
+}  // namespace
+
 void agree(distributed::Store& store, const std::string& about, const Facts& facts,
            int rank, int world, Milliseconds timeout) {
+  const std::string verdict = about + "/compared";
   std::vector<std::string> keys;
   for (int r = 0; r < world; ++r) keys.push_back(about + "/" + std::to_string(r));
   store.set(keys[rank], Json(facts).dump());
-  store.wait(keys, timeout);
-  const auto first = Json::parse(store.get(keys[0])).get<Facts>();
-  for (int r = 1; r < world; ++r) {
-    const auto other = Json::parse(store.get(keys[r])).get<Facts>();
-    std::vector<std::string> theirs, zeros;
-    for (size_t i = 0; i < std::min(first.size(), other.size()); ++i) {
-      if (other[i] == first[i]) continue;
-      theirs.push_back(shown(other[i].first, other[i].second));
-      zeros.push_back(shown(first[i].first, first[i].second));
-    }
-    if (theirs.empty()) continue;
-    throw std::runtime_error(fmt::format(
-        "rank {} has {}, but rank 0 has {}; fix: start all ranks with the same options",
-        r, fmt::join(theirs, ", "), fmt::join(zeros, ", ")));
+  if (rank == 0) {
+    store.wait(keys, timeout);
+    store.set(verdict, first_difference(store, keys));
   }
+  std::string differs;
+  try {
+    differs = store.get(verdict, timeout);
+  } catch (const distributed::StoreTimeout&) {
+    store.wait(keys, Milliseconds(0));  // names the rank that is missing
+    throw distributed::StoreTimeout({keys[0]}, store.describe(), timeout);
+  }
+  if (!differs.empty()) throw std::runtime_error(differs);
 }
 
 }  // namespace lockstep::run

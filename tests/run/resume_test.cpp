@@ -6,6 +6,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 
 #include "engine/data/safetensors.h"
 #include "run/train.h"

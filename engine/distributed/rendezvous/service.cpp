@@ -54,6 +54,12 @@ bool has_its_fields(const Frame& request) {
   }
 }
 
+/// Returns whether a request of this kind may be what a parked one waits for.
+bool may_complete(Op op) {
+  return op == Op::set || op == Op::add || op == Op::compare_set || op == Op::get ||
+         op == Op::wait;
+}
+
 }  // namespace
 
 Service::Answers Service::handle(Client from, const Frame& request) {
@@ -68,7 +74,7 @@ Service::Answers Service::handle(Client from, const Frame& request) {
   } catch (const std::runtime_error& error) {
     return {{from, {Op::refused, {error.what()}}}};
   }
-  wake(answers);  // includes the request just parked, if all its keys are set
+  if (may_complete(request.op)) wake(answers);  // also the request just parked
   return answers;
 }
 

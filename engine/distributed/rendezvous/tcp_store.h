@@ -2,9 +2,11 @@
 #pragma once
 
 #include <condition_variable>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -80,18 +82,28 @@ class TcpStoreServer {
     bool hangs_up = false;    ///< to be closed when `out` is sent
     bool is_owed = false;     ///< its request has not been answered yet
     bool is_closed = false;   ///< to be removed at the end of the iteration
+    uint32_t watched = 0;     ///< the events that epoll_ ends its wait for
   };
 
   void serve();
+  void watch(const Fd& fd, int64_t id, uint32_t& watched, uint32_t events);
+  void watch(store::Service::Client id, Connection& connection);
   int milliseconds_to_sleep() const;
   bool may_accept() const;
   Milliseconds time_to_greet() const;
   void accept_next();
   bool drop_oldest_stranger();
-  void greet(Connection& connection, const store::Frame& frame);
-  store::Frame answer_to_proof(Connection& connection, const store::Fields& fields);
-  void attend(store::Service::Client id, Connection& connection, short events);
+  void drop_late_strangers();
+  void close(store::Service::Client id, Connection& connection);
+  void greet(store::Service::Client id, Connection& connection,
+             const store::Frame& frame);
+  store::Frame answer_to_proof(store::Service::Client id, Connection& connection,
+                               const store::Fields& fields);
+  void attend(store::Service::Client id, Connection& connection, uint32_t events);
+  void read_requests(store::Service::Client id, Connection& connection);
+  void send(store::Service::Client id, Connection& connection);
   void deliver(const store::Service::Answers& answers);
+  void read_on();
   void remove_closed();
   void note_address(const Fd& member);
 
@@ -100,13 +112,17 @@ class TcpStoreServer {
   const Credentials credentials_;
   const Fd listener_;
   const int port_;
-  const Fd stop_;  ///< becomes readable when the server must stop
+  const Fd stop_;   ///< becomes readable when the server must stop
+  const Fd epoll_;  ///< so that a wait costs as much as there is to do, not N
 
   // Accessed only by the server thread.
   store::Service service_;
   std::map<store::Service::Client, Connection> connections_;
   store::Service::Client last_id_ = 0;
-  int strangers_ = 0;
+  uint32_t listener_watched_ = 0;
+  std::set<store::Service::Client> strangers_;     ///< in the order of their arrival
+  std::vector<store::Service::Client> to_remove_;  ///< closed connections
+  std::vector<store::Service::Client> to_read_;    ///< have more requests in `in`
   TimePoint accept_again_;  ///< earliest next accept, after running out of descriptors
 
   std::mutex mutex_;  ///< guards present_, far_address_ and refusal_

@@ -1,12 +1,14 @@
-#include <poll.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 
 #include <sys/resource.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "base/sha256.h"
@@ -18,6 +20,10 @@ namespace {
 
 using store::Parsed;
 using store::Service;
+
+/// What else epoll reports, beside connections: their numbers begin at 1.
+constexpr Service::Client kStop = -1, kListener = -2;
+constexpr uint32_t kWatched = 1U << 31;  // marks events as known to epoll, also if none
 
 /// A greeting is shorter: more than this is not read from a stranger.
 constexpr size_t kMostOfStrangers = 1024;
@@ -61,6 +67,7 @@ TcpStoreServer::TcpStoreServer(Fd listener, std::string host, Limits limits,
       listener_(with_room_for_connections(std::move(listener))),
       port_(port_of(listener_)),
       stop_(::eventfd(0, EFD_CLOEXEC)),
+      epoll_(::epoll_create1(EPOLL_CLOEXEC)),
       service_(limits.bytes),
       thread_([this] { serve(); }) {}
 
@@ -79,27 +86,26 @@ TcpStoreServer::~TcpStoreServer() {
 }
 
 void TcpStoreServer::serve() {
+  uint32_t stop_watched = 0;
+  watch(stop_, kStop, stop_watched, EPOLLIN);
   for (;;) {
-    std::vector<pollfd> polled{{stop_.get(), POLLIN, 0}};
-    polled.push_back({may_accept() ? listener_.get() : -1, POLLIN, 0});  // -1: ignored
-    for (const auto& [id, connection] : connections_) {
-      // The next request is read after the previous one has been answered, so that no
-      // client can exhaust our memory. Until then, only a disconnect is relevant.
-      short events = POLLIN;
-      if (connection.is_owed) events = POLLRDHUP;
-      if (!connection.out.empty()) events = POLLRDHUP | POLLOUT;
-      polled.push_back({connection.socket.get(), events, 0});
+    watch(listener_, kListener, listener_watched_, may_accept() ? EPOLLIN : 0);
+    std::array<epoll_event, 64> events;
+    const int count = ::epoll_wait(epoll_.get(), events.data(), events.size(),
+                                   milliseconds_to_sleep());
+    for (int i = 0; i < count; ++i) {
+      const auto id = static_cast<Service::Client>(events[i].data.u64);
+      if (id == kStop) return;
+      if (id == kListener) accept_next();
+      const auto found = connections_.find(id);
+      if (found != connections_.end()) attend(id, found->second, events[i].events);
     }
-    ::poll(polled.data(), polled.size(), milliseconds_to_sleep());
-    if (polled[0].revents) return;
-
-    size_t i = 2;  // connections follow in map order
-    for (auto& [id, connection] : connections_) {
-      attend(id, connection, polled[i++].revents);
-    }
-    if (polled[1].revents) accept_next();
+    drop_late_strangers();
     deliver(service_.expire(Clock::now()));
-    remove_closed();
+    while (!to_remove_.empty() || !to_read_.empty()) {
+      remove_closed();
+      read_on();
+    }
     {
       std::lock_guard lock(mutex_);
       present_ = service_.members_present();
@@ -108,35 +114,58 @@ void TcpStoreServer::serve() {
   }
 }
 
-/// Returns the time until the next timeout, as an argument to poll(2); −1 if none.
+void TcpStoreServer::watch(const Fd& fd, int64_t id, uint32_t& watched,
+                           uint32_t events) {
+  const bool known = watched != 0;
+  const uint32_t wanted = events | kWatched;
+  if (std::exchange(watched, wanted) == wanted) return;
+  epoll_event event{};
+  event.events = events;
+  event.data.u64 = static_cast<uint64_t>(id);
+  ::epoll_ctl(epoll_.get(), known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd.get(), &event);
+}
+
+/// The next request is read after the previous one has been answered, so that no client
+/// can exhaust our memory. Until then, only a disconnect is relevant.
+void TcpStoreServer::watch(Service::Client id, Connection& connection) {
+  uint32_t events = EPOLLIN;
+  if (connection.is_owed) events = EPOLLRDHUP;
+  if (!connection.out.empty()) events = EPOLLRDHUP | EPOLLOUT;
+  watch(connection.socket, id, connection.watched, events);
+}
+
+/// Returns the time until the next timeout, as an argument to epoll_wait(2); −1 if
+/// none.
 int TcpStoreServer::milliseconds_to_sleep() const {
   std::vector<TimePoint> times;
   if (const auto deadline = service_.next_deadline()) times.push_back(*deadline);
   if (Clock::now() < accept_again_) times.push_back(accept_again_);
-  for (const auto& [id, connection] : connections_) {
-    if (connection.is_stranger) {
-      times.push_back(connection.accepted + time_to_greet());
-      break;  // the others came later
-    }
+  if (!strangers_.empty()) {
+    const Connection& oldest = connections_.at(*strangers_.begin());
+    times.push_back(oldest.accepted + time_to_greet());
   }
   if (times.empty()) return -1;
   return poll_timeout(*std::min_element(times.begin(), times.end()));
 }
 
 bool TcpStoreServer::may_accept() const {
-  return strangers_ < limits_.strangers && Clock::now() >= accept_again_;
+  return static_cast<int>(strangers_.size()) < limits_.strangers &&
+         Clock::now() >= accept_again_;
 }
 
 Milliseconds TcpStoreServer::time_to_greet() const {
-  return strangers_ < limits_.strangers ? limits_.stranger : limits_.crowded;
+  const bool crowded = static_cast<int>(strangers_.size()) >= limits_.strangers;
+  return crowded ? limits_.crowded : limits_.stranger;
 }
 
 void TcpStoreServer::accept_next() {
   Fd socket = accept_from(listener_);
   const auto now = Clock::now();
   if (socket) {
-    connections_[++last_id_] = {std::move(socket), now};
-    ++strangers_;
+    const Service::Client id = ++last_id_;
+    connections_[id] = {std::move(socket), now};
+    strangers_.insert(id);
+    watch(id, connections_[id]);
   } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
              errno == ENOMEM) {
     // The listener stays readable: without a pause, this would be a busy loop.
@@ -147,50 +176,75 @@ void TcpStoreServer::accept_next() {
 /// A member's greeting takes moments: the oldest stranger is the least likely to be
 /// one.
 bool TcpStoreServer::drop_oldest_stranger() {
-  for (auto& [id, connection] : connections_) {  // in the order of their arrival
-    if (!connection.is_stranger || connection.is_closed) continue;
-    connection.is_closed = true;
-    remove_closed();
-    return true;
-  }
-  return false;
+  if (strangers_.empty()) return false;
+  const Service::Client oldest = *strangers_.begin();
+  close(oldest, connections_.at(oldest));
+  return true;
 }
 
-void TcpStoreServer::attend(Service::Client id, Connection& connection, short events) {
+void TcpStoreServer::drop_late_strangers() {
+  const auto now = Clock::now();
+  const auto oldest_is_late = [&] {
+    return !strangers_.empty() &&
+           now >= connections_.at(*strangers_.begin()).accepted + time_to_greet();
+  };
+  while (oldest_is_late()) drop_oldest_stranger();
+}
+
+void TcpStoreServer::close(Service::Client id, Connection& connection) {
+  if (std::exchange(connection.is_closed, true)) return;
+  strangers_.erase(id);
+  to_remove_.push_back(id);
+}
+
+void TcpStoreServer::attend(Service::Client id, Connection& connection,
+                            uint32_t events) {
   if (connection.is_closed) return;
   const bool waits_for_us = connection.is_owed || !connection.out.empty();
-  if (events & (POLLHUP | POLLERR | POLLRDHUP) && waits_for_us) {
-    connection.is_closed = true;
-  } else if (events & POLLOUT) {
-    connection.is_closed = !send_from(connection.out, connection.socket);
-    connection.is_closed |= connection.hangs_up && connection.out.empty();
-  } else if (events) {
-    const size_t most = connection.is_stranger ? kMostOfStrangers : SIZE_MAX;
-    connection.is_closed = !receive_into(connection.in, connection.socket, most);
+  if (events & (EPOLLHUP | EPOLLERR | EPOLLRDHUP) && waits_for_us) {
+    return close(id, connection);
   }
+  if (events & EPOLLOUT) {
+    send(id, connection);
+  } else {
+    const size_t most = connection.is_stranger ? kMostOfStrangers : SIZE_MAX;
+    if (!receive_into(connection.in, connection.socket, most)) {
+      return close(id, connection);
+    }
+  }
+  read_requests(id, connection);
+  if (!connection.is_closed) watch(id, connection);
+}
 
+void TcpStoreServer::read_requests(Service::Client id, Connection& connection) {
   while (!connection.is_closed && !connection.is_owed && connection.out.empty()) {
     const Parsed parsed = store::parse_frame(connection.in);
-    if (parsed.state == Parsed::State::garbage) connection.is_closed = true;
     const bool too_long =
         connection.is_stranger && connection.in.size() > kMostOfStrangers;
-    if (too_long) connection.is_closed = true;
-    if (parsed.state != Parsed::State::whole || connection.is_closed) break;
+    if (parsed.state == Parsed::State::garbage || too_long) {
+      return close(id, connection);
+    }
+    if (parsed.state == Parsed::State::incomplete) return;
     connection.in.erase(0, parsed.consumed);
     if (connection.is_stranger) {
-      greet(connection, parsed.frame);
-      break;
+      greet(id, connection, parsed.frame);
+      continue;
     }
     connection.is_owed = true;
     if (parsed.frame.op == store::Op::join) note_address(connection.socket);
     deliver(service_.handle(id, parsed.frame));
   }
-  if (connection.is_stranger && Clock::now() >= connection.accepted + time_to_greet()) {
-    connection.is_closed = true;
-  }
 }
 
-void TcpStoreServer::greet(Connection& connection, const store::Frame& frame) {
+/// Sends what the system accepts now, and the rest when it accepts more.
+void TcpStoreServer::send(Service::Client id, Connection& connection) {
+  if (!send_from(connection.out, connection.socket)) return close(id, connection);
+  if (connection.hangs_up && connection.out.empty()) return close(id, connection);
+  watch(id, connection);
+}
+
+void TcpStoreServer::greet(Service::Client id, Connection& connection,
+                           const store::Frame& frame) {
   store::Nonces& nonces = connection.nonces;
   const store::Fields& fields = frame.fields;
   const bool is_hello = frame.op == store::Op::hello && nonces.client.empty() &&
@@ -201,13 +255,14 @@ void TcpStoreServer::greet(Connection& connection, const store::Frame& frame) {
     nonces = {fields[0], random_bytes(store::kNonceBytes)};
     connection.out = store::encode({store::Op::done, {nonces.server}});
   } else if (is_proof) {
-    connection.out = store::encode(answer_to_proof(connection, fields));
+    connection.out = store::encode(answer_to_proof(id, connection, fields));
   } else {
-    connection.is_closed = true;
+    return close(id, connection);
   }
+  send(id, connection);
 }
 
-store::Frame TcpStoreServer::answer_to_proof(Connection& connection,
+store::Frame TcpStoreServer::answer_to_proof(Service::Client id, Connection& connection,
                                              const store::Fields& fields) {
   const store::Claim claim{fields[0], fields[2], fields[1] == "1"};
   const auto why = [&](const char* whose) {
@@ -221,7 +276,7 @@ store::Frame TcpStoreServer::answer_to_proof(Connection& connection,
     return {store::Op::refused, {*objection}};
   }
   connection.is_stranger = false;
-  --strangers_;
+  strangers_.erase(id);
   return {store::Op::done,
           {store::server_proof(connection.nonces, credentials_, claim.run_id)}};
 }
@@ -242,18 +297,31 @@ void TcpStoreServer::note_address(const Fd& member) {
 void TcpStoreServer::deliver(const Service::Answers& answers) {
   for (const auto& answer : answers) {
     const auto to = connections_.find(answer.to);
-    if (to == connections_.end()) continue;
+    if (to == connections_.end() || to->second.is_closed) continue;
     to->second.out += store::encode(answer.frame);
     to->second.is_owed = false;
+    send(answer.to, to->second);
+    if (!to->second.in.empty()) to_read_.push_back(answer.to);
+  }
+}
+
+/// Handles the requests that were received while an earlier one waited for its answer.
+void TcpStoreServer::read_on() {
+  while (!to_read_.empty()) {
+    const auto found = connections_.find(to_read_.back());
+    to_read_.pop_back();
+    if (found == connections_.end() || found->second.is_closed) continue;
+    read_requests(found->first, found->second);
+    if (!found->second.is_closed) watch(found->first, found->second);
   }
 }
 
 void TcpStoreServer::remove_closed() {
-  for (auto next = connections_.begin(); next != connections_.end();) {
-    const auto [id, is_closed] = std::pair(next->first, next->second.is_closed);
-    if (is_closed && next->second.is_stranger) --strangers_;
-    next = is_closed ? connections_.erase(next) : std::next(next);
-    if (is_closed) deliver(service_.disconnected(id));
+  while (!to_remove_.empty()) {
+    const Service::Client id = to_remove_.back();
+    to_remove_.pop_back();
+    connections_.erase(id);
+    deliver(service_.disconnected(id));
   }
 }
 

@@ -1,0 +1,92 @@
+// Ranks compare their options: the same error everywhere, and few requests.
+#include "run/rank_agreement.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+namespace lockstep::run {
+namespace {
+
+using distributed::HashStore;
+using distributed::StoreTimeout;
+
+/// Counts the requests that ranks make.
+class CountedStore : public HashStore {
+ public:
+  using HashStore::get;
+  using HashStore::wait;
+
+  void set(const std::string& key, const std::string& value) override {
+    ++requests;
+    HashStore::set(key, value);
+  }
+  std::string get(const std::string& key, Milliseconds timeout) override {
+    ++requests;
+    return HashStore::get(key, timeout);
+  }
+  void wait(const std::vector<std::string>& keys, Milliseconds timeout) override {
+    ++requests;
+    HashStore::wait(keys, timeout);
+  }
+  std::atomic<int> requests = 0;
+};
+
+/// Returns each rank's error; "" if it agreed. Rank `absent` does not take part.
+std::vector<std::string> errors_of(HashStore& store, const std::vector<Facts>& facts,
+                                   Milliseconds timeout, int absent = -1) {
+  const int world = static_cast<int>(facts.size());
+  std::vector<std::string> errors(facts.size());
+  std::vector<std::thread> ranks;
+  for (int rank = 0; rank < world; ++rank) {
+    if (rank == absent) continue;
+    ranks.emplace_back([&, rank] {
+      try {
+        agree(store, "ready", facts[rank], rank, world, timeout);
+      } catch (const StoreTimeout& late) {
+        errors[rank] = "no " + late.keys().at(0);
+      } catch (const std::exception& error) {
+        errors[rank] = error.what();
+      }
+    });
+  }
+  for (std::thread& rank : ranks) rank.join();
+  return errors;
+}
+
+constexpr Milliseconds kLongEnough{60'000};
+
+TEST(RankAgreement, TakesAFewRequestsOfEachRank) {
+  CountedStore store;
+  constexpr int kRanks = 40;
+  const std::vector<Facts> same(kRanks, {{"--lr", "0.1"}, {"--amp", "no"}});
+  EXPECT_EQ(errors_of(store, same, kLongEnough), std::vector<std::string>(kRanks));
+  EXPECT_LE(store.requests, 4 * kRanks);
+}
+
+TEST(RankAgreement, EndsWithOneErrorOnAllRanks) {
+  HashStore store;
+  const std::string error =
+      "rank 2 has --lr 0.2, --amp, but rank 0 has --lr 0.1, no --amp; fix: start all "
+      "ranks with the same options";
+  EXPECT_EQ(errors_of(store,
+                      {{{"--lr", "0.1"}, {"--amp", "no"}},
+                       {{"--lr", "0.1"}, {"--amp", "no"}},
+                       {{"--lr", "0.2"}, {"--amp", "yes"}}},
+                      kLongEnough),
+            std::vector<std::string>(3, error));
+}
+
+TEST(RankAgreement, NamesARankThatIsMissing) {
+  const std::vector<Facts> facts(3);
+  for (const int absent : {0, 1, 2}) {
+    HashStore store;
+    std::vector<std::string> expected(3, "no ready/" + std::to_string(absent));
+    expected[absent] = "";
+    EXPECT_EQ(errors_of(store, facts, Milliseconds(30), absent), expected);
+  }
+}
+
+}  // namespace
+}  // namespace lockstep::run
