@@ -21,7 +21,7 @@ class Service {
  public:
   /// Keys and values may have `most_bytes` in all; more are refused.
   explicit Service(size_t most_bytes = kMostBytes) : most_bytes_(most_bytes) {}
-  static constexpr size_t kMostBytes = 64 << 20;
+  static constexpr size_t kMostBytes = 256 << 20;
 
   /// Identifies a connection; never reused.
   using Client = int64_t;

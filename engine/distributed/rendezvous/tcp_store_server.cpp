@@ -8,6 +8,9 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
+#include <cstring>
+#include <stdexcept>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -53,6 +56,13 @@ Fd with_room_for_connections(Fd listener) {
   return listener;
 }
 
+Fd checked(int fd) {
+  if (fd >= 0) return Fd(fd);
+  throw std::runtime_error(std::string("cannot serve a store: ") +
+                           std::strerror(errno) +
+                           "; fix: allow this process to open more files (ulimit -n)");
+}
+
 }  // namespace
 
 TcpStoreServer::TcpStoreServer(const std::string& host, int port, Limits limits,
@@ -66,8 +76,8 @@ TcpStoreServer::TcpStoreServer(Fd listener, std::string host, Limits limits,
       credentials_(std::move(credentials)),
       listener_(with_room_for_connections(std::move(listener))),
       port_(port_of(listener_)),
-      stop_(::eventfd(0, EFD_CLOEXEC)),
-      epoll_(::epoll_create1(EPOLL_CLOEXEC)),
+      stop_(checked(::eventfd(0, EFD_CLOEXEC))),
+      epoll_(checked(::epoll_create1(EPOLL_CLOEXEC))),
       service_(limits.bytes),
       thread_([this] { serve(); }) {}
 
