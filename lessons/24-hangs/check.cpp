@@ -116,7 +116,8 @@ LESSON_TEST(24, careful, "a loss that is not finite, on any rank") {
                                             {-inf, inf, 0.5},
                                             {0.5, -inf, 0.1},
                                             {nan, nan},
-                                            {1.0}}) {
+                                            {1.0},
+                                            {1e308, 1e308}}) {
     std::vector<int> made(losses.size(), -1);
     const RanksRun run = run_ranks(
         static_cast<int>(losses.size()), [&](const auto& group, const auto& model) {
@@ -131,7 +132,9 @@ LESSON_TEST(24, careful, "a loss that is not finite, on any rank") {
         std::ranges::all_of(losses, [](double x) { return std::isfinite(x); });
     exam.equal(what + ": steps that rank 0 makes", size_t{finite}, run.steps[0].size(),
                finite
-                   ? Because{"all losses are finite: the step is made", kSkip}
+                   ? Because{"all losses are finite: the step is made. (A sum of large "
+                             "ones is not finite)",
+                             kSkip}
                    : Because{"the gradients of a loss that is not finite get into the "
                              "mean of all. Exchange whether the loss is finite: a "
                              "maximum of the losses, or rank 0's, does not tell",
