@@ -39,9 +39,9 @@ void mark_gradient(const Tensor& variable) {
   const tracer::Arg name("param", tracer::intern(variable.meta().name));
   tracer::mark("grad_hook", -1, 0, {&name, 1});
   if (variable.device().is_host()) return;
-  const auto done = runtime::context(variable.device()).compute().record_event();
+  const auto ends = runtime::context(variable.device()).compute().newest_ends();
   tracer::mark("grad_ready", variable.device().trace_id(), 0, {&name, 1},
-               done->ends().empty() ? tracer::kNone : done->ends()[0].id);
+               ends.empty() ? tracer::kNone : ends[0].id);
 }
 
 }  // namespace

@@ -48,7 +48,8 @@ enum class OpCode : uint8_t {
   avg_pool2d_backward,         ///< dy → dx
   adaptive_avg_pool2d,         ///< x → y
   adaptive_avg_pool2d_backward,  ///< dy → dx
-  add,                           ///< a, b → a + b; may be in place on a
+  add,                           ///< a, b, [y] → a + b, with y 0 where y ≤ 0; may be in
+                                 ///< place on a
   subtract,                      ///< a, b → a − b; here and below b may be a scalar
   multiply,                      ///< a, b → a · b
   divide,                        ///< a, b → a / b
@@ -129,6 +130,9 @@ struct Backend {
 
   /// Returns true if a `relu_` that follows this operation can be fused into it.
   virtual bool can_fuse_relu(OpCode) const { return false; }
+  /// Returns true if a `relu_backward`, in place, that follows this operation can be
+  /// fused into it: the operation takes the ReLU's output as a further input.
+  virtual bool can_fuse_relu_backward(OpCode) const { return false; }
 
   /// Returns the driver of this kind of device, or null if host threads run its
   /// kernels.

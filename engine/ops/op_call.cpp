@@ -198,33 +198,57 @@ std::shared_ptr<KernelCall> held_call(const Tensor& output) {
   return std::static_pointer_cast<KernelCall>(stream.held(output.view().data));
 }
 
+namespace {
+
+/// Replaces the request of `call`, which writes `x`, and appends arguments. Returns
+/// false and changes nothing if the call is no longer held back.
+bool amend(const std::shared_ptr<KernelCall>& call, const Tensor& x,
+           const PlanRequest& request, const PlanPtr& plan, const Tensor& more_in,
+           const Tensor& more_out) {
+  runtime::DeviceContext& device = runtime::context(x.device());
+  void* workspace = device.workspace(plan->workspace);
+  return device.compute().amend(x.view().data, [&](runtime::Task& task) {
+    call->plan = plan;
+    call->request = request;
+    call->workspace = workspace;
+    if (more_in.defined()) call->in.push_back(more_in.view());
+    if (more_out.defined()) call->out.push_back(more_out.view());
+    for (tracer::Arg& arg : task.args) {
+      if (arg.key == std::string_view(keys::impl)) arg.text = plan->impl.c_str();
+      if (arg.key == std::string_view(keys::bytes)) arg.integer = bytes_touched(*call);
+    }
+  });
+}
+
+}  // namespace
+
 bool fuse_relu(const Tensor& x, bool& covers_backward) {
   auto call = held_call(x);
   if (!call || call->request.attributes.relu) return false;
-  runtime::DeviceContext& device = runtime::context(x.device());
-
   PlanRequest request = call->request;
   request.attributes.relu = true;
+  const PlanPtr plan = runtime::context(x.device()).backend().plan(request);
   const bool keep_mask = static_cast<bool>(call->absorb_relu);
-  PlanPtr plan = device.backend().plan(request);
   Tensor mask;
   if (keep_mask && !plan->extra.empty()) {
     mask = Tensor::empty(plan->extra[0], x.device());
   }
-  void* workspace = device.workspace(plan->workspace);
-  const bool fused = device.compute().amend(x.view().data, [&](runtime::Task& task) {
-    call->plan = plan;
-    call->request = request;
-    call->workspace = workspace;
-    if (mask.defined()) call->out.push_back(mask.view());
-    for (tracer::Arg& arg : task.args) {
-      if (arg.key == std::string_view("impl")) arg.text = plan->impl.c_str();
-    }
-  });
-  if (!fused) return false;
+  if (!amend(call, x, request, plan, {}, mask)) return false;
   covers_backward = mask.defined();
   if (covers_backward) call->absorb_relu(mask);
   return true;
+}
+
+bool fuse_relu_backward(const Tensor& dy, const Tensor& y) {
+  auto call = held_call(dy);
+  Backend& backend = runtime::context(dy.device()).backend();
+  if (!call || call->request.attributes.relu || call->request.in.size() != 2 ||
+      !backend.can_fuse_relu_backward(call->request.code)) {
+    return false;
+  }
+  PlanRequest request = call->request;
+  request.in.push_back(y.spec());
+  return amend(call, dy, request, backend.plan(request), y, {});
 }
 
 }  // namespace lockstep::ops

@@ -70,4 +70,9 @@ std::shared_ptr<KernelCall> held_call(const Tensor& output);
 /// kernel's gradient formula now includes the ReLU's.
 bool fuse_relu(const Tensor& x, bool& covers_backward);
 
+/// Fuses the gradient of a ReLU whose output is `y`, in place on `dy`, into the
+/// held-back kernel that writes `dy`. Returns false and changes nothing if there is no
+/// such kernel.
+bool fuse_relu_backward(const Tensor& dy, const Tensor& y);
+
 }  // namespace lockstep::ops

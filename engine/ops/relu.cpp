@@ -11,7 +11,9 @@ void record_backward(const Tensor& x, const Tensor& y, int64_t op) {
       "ReluBackward0", {x}, {y}, op, [y = y.detach()](Tensors grads) -> Tensors {
         Tensor dy = std::move(grads[0]);
         if (dy.owns_memory_alone() && dy.spec() == y.spec()) {
-          compute_into(OpCode::relu_backward, {dy, y}, {dy});
+          if (!fuse_relu_backward(dy, y)) {
+            compute_into(OpCode::relu_backward, {dy, y}, {dy});
+          }
           return {dy};
         }
         return {compute_one(OpCode::relu_backward, {dy, y}, y.sizes())};

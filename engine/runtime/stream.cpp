@@ -81,6 +81,11 @@ EventPtr Stream::record_event() {
   return last_;
 }
 
+std::vector<TraceEnd> Stream::newest_ends() {
+  std::lock_guard lock(mutex_);
+  return last_->ends();
+}
+
 bool Stream::amend(const void* address, const std::function<void(Task&)>& change) {
   std::lock_guard lock(mutex_);
   if (held_.empty() || address == nullptr || held_[0].writes != address) return false;

@@ -77,6 +77,10 @@ class Stream {
   /// completed (cudaEventRecord). Never null.
   EventPtr record_event();
 
+  /// Returns the trace events of the newest task, which may still be held back. Unlike
+  /// `record_event`, this does not change what can be fused into it.
+  std::vector<TraceEnd> newest_ends();
+
   /// Appends a task but holds it back until another task follows, so that an operation
   /// on its result can be fused into it (see `amend`).
   EventPtr enqueue_amendable(Task task);

@@ -152,6 +152,8 @@ inline constexpr char cpu_us[] = "cpu_us";
 inline constexpr char memory_counters[] = "memory_counters";
 inline constexpr char src_memory_counters[] = "src_memory_counters";
 inline constexpr char activities[] = "activities";  ///< number of GPU activities timed
+inline constexpr char kernels[] =
+    "kernels";  ///< the names of the GPU's kernels, each once, in order
 inline constexpr char modelled[] =
     "modelled";  ///< as prescribed by the library's algorithm
 inline constexpr char imported[] = "imported";        ///< from another program's file

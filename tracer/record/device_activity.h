@@ -15,6 +15,7 @@ namespace lockstep::tracer {
 /// One kernel or copy that the device ran for event `event`; times as in `now_ns`.
 struct DeviceActivity {
   int64_t event = 0, begin = 0, end = 0;
+  const char* kernel = nullptr;  ///< the kernel's name, interned; null for a copy
 };
 
 /// Returns the activities reported since its last call. All

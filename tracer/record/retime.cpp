@@ -4,6 +4,9 @@
 #include <cmath>
 #include <map>
 #include <optional>
+#include <set>
+#include <string>
+#include <string_view>
 #include <unordered_map>
 
 #include "tracer/format/keys.h"
@@ -16,6 +19,7 @@ struct Measured {
   int64_t begin = 0, end = 0;
   int64_t busy = 0;  ///< time during which at least one activity ran
   size_t activities = 0;
+  std::vector<std::string> kernels;  ///< names, each once, in the order of their starts
 };
 
 /// Measures the activities of one event. There must be at least one.
@@ -23,8 +27,10 @@ Measured measure(std::vector<DeviceActivity> activities) {
   std::sort(activities.begin(), activities.end(),
             [](auto& a, auto& b) { return a.begin < b.begin; });
   const int64_t begin = activities.front().begin;
-  Measured all{begin, begin, 0, activities.size()};
+  Measured all{begin, begin, 0, activities.size(), {}};
+  std::set<std::string_view> seen;
   for (const DeviceActivity& one : activities) {
+    if (one.kernel && seen.insert(one.kernel).second) all.kernels.push_back(one.kernel);
     all.busy += std::max<int64_t>(0, one.end - std::max(all.end, one.begin));
     all.end = std::max(all.end, one.end);
   }
@@ -68,7 +74,7 @@ class Retiming {
     for (Event& event : events) {
       by_event_id_[event.id] = &event;
       const bool runs = event.is(categories::kernel) || event.is(categories::copy) ||
-                        event.is(categories::collective);
+                        event.is(categories::recv) || event.is(categories::collective);
       if (event.ph == 'X' && runs) in_order.push_back(&event);
     }
     std::sort(in_order.begin(), in_order.end(), [](const Event* a, const Event* b) {
@@ -166,6 +172,9 @@ class Retiming {
     const int64_t busy = std::min(task.measured->busy, event.dur);
     event.args[keys::cpu_us] = static_cast<double>(busy) / 1e3;
     event.args[keys::activities] = task.measured->activities;
+    if (!task.measured->kernels.empty()) {
+      event.args[keys::kernels] = task.measured->kernels;
+    }
   }
 
   /// Scales a modelled message along with its collective.

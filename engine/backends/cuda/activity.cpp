@@ -26,8 +26,9 @@ int64_t ClockMap::ours(int64_t theirs) const {
 
 void ActivityRecords::link(uint32_t call, int64_t event) { newer_.links[call] = event; }
 
-void ActivityRecords::work(uint32_t call, int64_t begin, int64_t end) {
-  newer_.works.push_back({call, begin, end});
+void ActivityRecords::work(uint32_t call, int64_t begin, int64_t end,
+                           const char* kernel) {
+  newer_.works.push_back({call, begin, end, kernel});
 }
 
 const int64_t* ActivityRecords::event_of(uint32_t call) const {
@@ -47,7 +48,7 @@ std::vector<tracer::DeviceActivity> ActivityRecords::take() {
       const int64_t* event = event_of(static_cast<uint32_t>(work.event));
       if (event) {
         if (work.end <= 0) timeless.insert(*event);
-        known.push_back({*event, work.begin, work.end});
+        known.push_back({*event, work.begin, work.end, work.kernel});
       } else if (half == &newer_) {
         waiting.works.push_back(work);
       }

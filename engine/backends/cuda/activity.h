@@ -38,8 +38,8 @@ class ActivityRecords {
   /// Records that CUDA call number `call` was made for `event` of the trace.
   void link(uint32_t call, int64_t event);
   /// Records when the work launched by `call` ran, on the profiler's clock. An `end` of
-  /// 0 means unknown.
-  void work(uint32_t call, int64_t begin, int64_t end);
+  /// 0 means unknown. `kernel` is its name, interned, or null for a copy.
+  void work(uint32_t call, int64_t begin, int64_t end, const char* kernel = nullptr);
 
   /// Returns the work whose event is known, on the profiler's clock. Omits an event if
   /// any of its work lacks times. Unmatched records are kept for the next call only.

@@ -2,14 +2,18 @@
 
 #ifdef LOCKSTEP_HAS_CUPTI
 #include <cupti.h>
+#include <cxxabi.h>
 #include <dlfcn.h>
 
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <stdexcept>
+#include <string>
+#include <string_view>
 #include <utility>
 
 #include "engine/backends/cuda/activity.h"
@@ -66,6 +70,30 @@ struct Functions {
   LOCKSTEP_CUPTI(cuptiGetResultString);
 #undef LOCKSTEP_CUPTI
 };
+
+/// Returns a kernel's name as it is written in C++, without its return type and its
+/// parameters, interned. Each name is converted once. REQUIRES: one thread at a time.
+const char* readable(const char* mangled) {
+  static auto* const known = new std::map<std::string_view, const char*>;
+  if (mangled == nullptr) return nullptr;
+  if (const auto found = known->find(mangled); found != known->end()) {
+    return found->second;
+  }
+  const std::unique_ptr<char, void (*)(void*)> demangled(
+      abi::__cxa_demangle(mangled, nullptr, nullptr, nullptr), std::free);
+  std::string name = demangled ? demangled.get() : mangled;
+  if (name.starts_with("void ")) name.erase(0, 5);
+  if (name.ends_with(')')) {  // its parameters may have parentheses themselves
+    size_t at = name.size(), depth = 0;
+    do {
+      --at;
+      depth += name[at] == ')';
+      depth -= name[at] == '(';
+    } while (depth > 0 && at > 0);
+    name.erase(at);
+  }
+  return (*known)[tracer::intern(mangled)] = tracer::intern(name);
+}
 
 class Timeline {
  public:
@@ -206,9 +234,9 @@ void Timeline::sample_clock() {
 }
 
 void Timeline::read(const CUpti_Activity& record) {
-  const auto work = [this](const auto& done) {
+  const auto work = [this](const auto& done, const char* kernel = nullptr) {
     records_.work(done.correlationId, static_cast<int64_t>(done.start),
-                  static_cast<int64_t>(done.end));
+                  static_cast<int64_t>(done.end), kernel);
   };
   switch (record.kind) {
     case CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATION: {
@@ -217,8 +245,10 @@ void Timeline::read(const CUpti_Activity& record) {
       if (link.externalKind != kOurs) return;
       return records_.link(link.correlationId, static_cast<int64_t>(link.externalId));
     }
-    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL:
-      return work(reinterpret_cast<const Kernel&>(record));
+    case CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL: {
+      const auto& kernel = reinterpret_cast<const Kernel&>(record);
+      return work(kernel, readable(kernel.name));
+    }
     case CUPTI_ACTIVITY_KIND_MEMCPY:
       return work(reinterpret_cast<const Memcpy&>(record));
     case CUPTI_ACTIVITY_KIND_MEMCPY2:

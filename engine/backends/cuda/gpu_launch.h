@@ -44,18 +44,37 @@ void Gpu::for_rows(Index rows, F f) {
   check(cudaGetLastError(), "launch of a kernel over rows");
 }
 
-/// Neighbouring threads process neighbouring columns, then the next row; `together`
-/// rows are processed at once, so that each thread stays in its column.
-template <class F>
-__global__ void __launch_bounds__(kThreads)
-    columns_kernel(Index rows, Index columns, Index together, F f) {
-  const Index t = blockIdx.x * kThreads + threadIdx.x;
-  if (t >= together * columns) return;
-  const Index c = t % columns;
-  const auto column = f.column(c);
-  for (Index row = t / columns; row < rows; row += together) {
-    f(column, row * columns + c);
+/// Calls use(f.load(i), i) for i = first, first + step, …, `count` times. Several loads
+/// are under way at once.
+template <class F, class Use>
+__device__ void load_each(const F& f, Index first, Index step, Index count, Use use) {
+  using Loaded = decltype(f.load(0));
+  constexpr Index kAtOnce = loads_at_once(sizeof(Loaded));
+  Index i = first;
+  for (; count >= kAtOnce; count -= kAtOnce) {
+    Loaded loaded[kAtOnce];
+#pragma unroll
+    for (Index u = 0; u < kAtOnce; ++u) loaded[u] = f.load(i + u * step);
+#pragma unroll
+    for (Index u = 0; u < kAtOnce; ++u) use(loaded[u], i + u * step);
+    i += kAtOnce * step;
   }
+  for (; count > 0; --count, i += step) use(f.load(i), i);
+}
+
+/// Neighbouring threads process neighbouring columns, then the next row; `together`
+/// rows are processed at once, so that each thread stays in its column. The last rows
+/// come first: the launch before has usually read the same tensor from the first row to
+/// the last, so the last ones are still in the L2 cache.
+template <class F>
+__global__ void __launch_bounds__(kThreads, kLeastBlocks)
+    columns_kernel(Index rows, Index columns, Index together, F f) {
+  const Index t = blockIdx.x * kThreads + threadIdx.x, nth = t / columns;
+  if (nth >= together || nth >= rows) return;
+  const auto column = f.column(t % columns);
+  const Index last = (rows - 1 - nth) * columns + t % columns;
+  load_each(f, last, 0 - together * columns, divided_up(rows - nth, together),
+            [&](const auto& loaded, Index i) { f(column, loaded, i); });
 }
 
 template <class F>
@@ -88,80 +107,112 @@ void Gpu::for_many(const F& f, Index largest) {
   check(cudaGetLastError(), "launch of a kernel over many tensors");
 }
 
-// Column sums. A block processes up to 32 neighbouring columns (for coalesced reads) of
-// a chunk of the rows, as many rows at once as its threads allow, and combines their
-// partial sums in shared memory. If there are several chunks, their sums are stored in
-// scratch (chunk × column) and a second launch combines them. The order is fixed.
+// Column sums. A block processes a few neighbouring columns of a share of the rows, as
+// many rows at once as its threads allow, and combines their partial sums in shared
+// memory. If several blocks share the rows, their sums are stored in scratch (block ×
+// column), and the last block of these columns to arrive combines them. The order of
+// summation does not depend on which block that is.
+// Source: CUDA samples, threadFenceReduction.
+
+/// The sums of a block's threads in shared memory. Equal words of neighbouring threads
+/// are neighbours, so that a warp's accesses are to different banks.
+template <class Sum>
+struct SharedSums {
+  static constexpr Index kWords = sizeof(Sum) / sizeof(float);
+  float words[kWords][kThreads];
+
+  __device__ void put(Index thread, const Sum& sum) {
+    const auto* from = reinterpret_cast<const float*>(&sum);
+#pragma unroll
+    for (Index w = 0; w < kWords; ++w) words[w][thread] = from[w];
+  }
+  __device__ Sum get(Index thread) const {
+    Sum sum;
+    auto* to = reinterpret_cast<float*>(&sum);
+#pragma unroll
+    for (Index w = 0; w < kWords; ++w) to[w] = words[w][thread];
+    return sum;
+  }
+};
 
 /// Combines the sums of a block's rows; row 0 receives the total.
 template <class F>
-__device__ typename F::Sum join_rows(const F& f, const typename F::Sum& sum) {
-  __shared__ typename F::Sum sums[kThreads];
-  typename F::Sum& mine = sums[threadIdx.y * blockDim.x + threadIdx.x];
-  mine = sum;
+__device__ typename F::Sum join_rows(const F& f, typename F::Sum sum) {
+  __shared__ SharedSums<typename F::Sum> sums;
+  const Index mine = threadIdx.y * blockDim.x + threadIdx.x;
+  sums.put(mine, sum);
   for (Index half = blockDim.y / 2; half > 0; half /= 2) {
     __syncthreads();
-    if (threadIdx.y < half) f.join(mine, *(&mine + half * blockDim.x));
+    if (threadIdx.y >= half) continue;
+    f.join(sum, sums.get(mine + half * blockDim.x));
+    if (half > 1) sums.put(mine, sum);
   }
-  return mine;
+  return sum;
+}
+
+/// Returns true in the last of `blocks` blocks that call this with the same ticket, to
+/// all of its threads. That block sees what the others wrote before. The ticket, which
+/// starts at 0, is 0 again afterwards.
+__device__ inline bool is_last_block(unsigned* ticket, Index blocks) {
+  __shared__ bool last;
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0 && threadIdx.y == 0) {
+    last = atomicInc(ticket, blocks - 1) == blocks - 1;
+  }
+  __syncthreads();
+  if (last) __threadfence();
+  return last;
 }
 
 template <class F>
-__global__ void __launch_bounds__(kThreads)
-    sum_kernel(Index rows, Index columns, F f, typename F::Sum* partial) {
+__global__ void __launch_bounds__(kThreads, kLeastBlocks)
+    sum_kernel(Index rows, Index columns, F f, typename F::Sum* partial,
+               unsigned* tickets) {
   const Index c = blockIdx.x * blockDim.x + threadIdx.x;
-  const Index length = (rows + gridDim.y - 1) / gridDim.y;
-  const Index begin = blockIdx.y * length;
-  const Index end = begin + length < rows ? begin + length : rows;
+  const Index together = gridDim.y * blockDim.y;
+  const Index first = blockIdx.y * blockDim.y + threadIdx.y;
   typename F::Sum sum{};
   if (c < columns) {
     const auto column = f.column(c);
-    for (Index row = begin + threadIdx.y; row < end; row += blockDim.y) {
-      f.add(sum, column, row * columns + c);
+    if (first < rows) {
+      load_each(f, first * columns + c, together * columns,
+                divided_up(rows - first, together),
+                [&](const auto& loaded, Index) { f.add(sum, column, loaded); });
     }
   }
   sum = join_rows(f, sum);
-  if (threadIdx.y > 0 || c >= columns) return;
   if (partial) {
-    partial[blockIdx.y * columns + c] = sum;
-  } else {
-    f.finish(c, sum);
-  }
-}
-
-template <class F>
-__global__ void __launch_bounds__(kThreads)
-    finish_kernel(Index chunks, Index columns, F f, const typename F::Sum* partial) {
-  const Index c = blockIdx.x * blockDim.x + threadIdx.x;
-  typename F::Sum sum{};
-  if (c < columns) {
-    for (Index chunk = threadIdx.y; chunk < chunks; chunk += blockDim.y) {
-      f.join(sum, partial[chunk * columns + c]);
+    if (threadIdx.y == 0 && c < columns) partial[blockIdx.y * columns + c] = sum;
+    if (!is_last_block(&tickets[blockIdx.x], gridDim.y)) return;
+    sum = {};
+    if (c < columns) {
+#pragma unroll 4
+      for (Index share = threadIdx.y; share < gridDim.y; share += blockDim.y) {
+        f.join(sum, partial[share * columns + c]);
+      }
     }
+    sum = join_rows(f, sum);
   }
-  sum = join_rows(f, sum);
   if (threadIdx.y == 0 && c < columns) f.finish(c, sum);
 }
 
 template <class F>
 void Gpu::sum_columns(Index rows, Index columns, F f, void* scratch) {
   if (columns == 0) return;
-  const auto [lanes, tiles, chunks] = sum_shape(rows, columns);
+  const auto [lanes, tiles, shares] = sum_shape(rows, columns);
   const dim3 block(lanes, kThreads / lanes);
-  auto* partial = chunks > 1 ? static_cast<typename F::Sum*>(scratch) : nullptr;
-  cudaStream_t stream = CudaQueue::current().stream();
-  sum_kernel<<<dim3(tiles, chunks), block, 0, stream>>>(rows, columns, f, partial);
+  auto* partial = shares > 1 ? static_cast<typename F::Sum*>(scratch) : nullptr;
+  CudaQueue& queue = CudaQueue::current();
+  sum_kernel<<<dim3(tiles, shares), block, 0, queue.stream()>>>(
+      rows, columns, f, partial, queue.tickets());
   check(cudaGetLastError(), "launch of a column sum");
-  if (!partial) return;
-  finish_kernel<<<tiles, block, 0, stream>>>(chunks, columns, f,
-                                             static_cast<typename F::Sum*>(partial));
-  check(cudaGetLastError(), "launch of the final step of a column sum");
 }
 
 inline size_t Gpu::scratch_bytes(Index rows, Index columns, size_t size) {
   if (columns == 0) return 0;
-  const Index chunks = sum_shape(rows, columns).chunks;
-  return chunks > 1 ? size * chunks * columns : 0;
+  const Index shares = sum_shape(rows, columns).shares;
+  return shares > 1 ? size * shares * columns : 0;
 }
 
 }  // namespace lockstep::cuda

@@ -13,7 +13,9 @@ inline constexpr Index kThreads = 256, kMostBlocks = 4096;
 /// Threads per warp.
 inline constexpr Index kWarp = 32;
 
-constexpr Index divided_up(Index n, Index by) { return n / by + (n % by != 0); }
+LOCKSTEP_BOTH constexpr Index divided_up(Index n, Index by) {
+  return n / by + (n % by != 0);
+}
 
 /// Returns the number of blocks for one thread per element.
 constexpr Index blocks_for(Index n) {
@@ -25,35 +27,51 @@ constexpr Index blocks_for_rows(Index rows) {
   return std::min(divided_up(rows, kThreads / kWarp), kMostBlocks);
 }
 
+/// Kernels over columns use so few registers that a multiprocessor holds this many of
+/// their blocks.
+inline constexpr Index kLeastBlocks = 3;
+
+/// The maximum number of elements that such a kernel loads before it processes the
+/// first, and the number for elements of `bytes` bytes: as many as its registers allow.
+inline constexpr Index kMostAtOnce = 4;
+LOCKSTEP_BOTH constexpr Index loads_at_once(size_t bytes) {
+  return bytes > 32 ? 2 : kMostAtOnce;
+}
+
 /// A launch in which threads stay in their column; `together` rows run at once.
 struct ColumnsShape {
   Index blocks, together;
 };
 /// REQUIRES: rows > 0, 0 < columns ≤ 2^20 and rows · columns < 2^31.
 constexpr ColumnsShape columns_shape(Index rows, Index columns) {
-  constexpr Index kRowsOfAThread = 4, kBlocksAtOnce = 2048;
-  const Index wanted = divided_up(rows, kRowsOfAThread) * columns;
+  constexpr Index kMostBlocksOfColumns = 528;  // 4 on each SM of an H100
+  const Index wanted = divided_up(rows, kMostAtOnce) * columns;
   const Index least = divided_up(columns, kThreads);
   const Index blocks =
-      std::max(least, std::min(divided_up(wanted, kThreads), kBlocksAtOnce));
+      std::max(least, std::min(divided_up(wanted, kThreads), kMostBlocksOfColumns));
   return {blocks, blocks * kThreads / columns};
 }
 
 /// The launch of a column sum: a block processes `lanes` neighbouring columns and one
-/// of `chunks` parts of the rows.
+/// of `shares` shares of the rows.
 struct SumShape {
-  Index lanes;  ///< a power of two, up to 32
+  Index lanes;  ///< a power of two
   Index tiles;  ///< number of column groups
-  Index chunks;
+  Index shares;
 };
+/// Column groups beyond this number are not shared by several blocks.
+inline constexpr Index kMostSharedTiles = 128;
 /// REQUIRES: columns > 0.
 constexpr SumShape sum_shape(Index rows, Index columns) {
-  constexpr Index kBlocks = 512;  // approximate number of blocks of a launch
+  // Two blocks on each multiprocessor of an H100: enough requests to keep its memory
+  // busy. 4 columns of 16 bytes are half a cache line; with more, fewer blocks would
+  // have to combine more sums at the end (measured: tests/gpu/RESULTS.md).
+  constexpr Index kBlocks = 2 * kMostSharedTiles, kMostLanes = 4;
   SumShape shape{1, 1, 1};
-  while (shape.lanes < kWarp && shape.lanes < columns) shape.lanes *= 2;
+  while (shape.lanes < kMostLanes && shape.lanes < columns) shape.lanes *= 2;
   shape.tiles = divided_up(columns, shape.lanes);
-  const Index least = 8 * kThreads / shape.lanes;  // minimum rows per chunk
-  shape.chunks = std::clamp<Index>(divided_up(rows, least), 1,
+  const Index least = kMostAtOnce * kThreads / shape.lanes;  // minimum rows per share
+  shape.shares = std::clamp<Index>(divided_up(rows, least), 1,
                                    std::max<Index>(1, kBlocks / shape.tiles));
   return shape;
 }

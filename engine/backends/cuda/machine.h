@@ -9,8 +9,8 @@
 //   for_rows(rows, f)          f(row, lane) for every lane that shares the row
 //                              (element.h)
 //   for_columns(rows, columns, f)
-//                              f(k, row · columns + c) with k = f.column(c), which is
-//                              computed once for many rows
+//                              f(k, f.load(i), i) for i = row · columns + c, with k =
+//                              f.column(c), which is computed once for many rows
 //   sum_columns(rows, columns, f, scratch)
 //                              f.finish(c, Σ over rows) for every column, in a fixed
 //                              order of summation (normalization.h)
@@ -116,19 +116,25 @@ void reduce_elements(void* into, const void* from, int64_t numel, DType dtype,
 template <class Machine>
 Step turn_step(Ref from, Ref to, int64_t count, int64_t a, int64_t b);
 
+/// Returns a step that copies `from`, a tensor of those sizes, to `to` in its form.
+template <class Machine>
+Step as_step(Ref from, Ref to, const Shape& sizes) {
+  int64_t a = 1, b = 1;
+  if (from.form.nhwc != to.form.nhwc) {
+    const int64_t channels = sizes[1], plane = sizes[2] * sizes[3];
+    a = to.form.nhwc ? plane : channels;
+    b = to.form.nhwc ? channels : plane;
+  }
+  return turn_step<Machine>(from, to, sizes.numel(), a, b);
+}
+
 /// Returns `ref`, a tensor of those sizes, in form `wanted`: itself if it matches,
 /// otherwise a copy in scratch.
 template <class Machine>
 Ref as(Steps& steps, Ref ref, const Shape& sizes, Form wanted) {
   if (ref.form == wanted) return ref;
   const Ref copy = steps.scratch(bytes_of(sizes, wanted), wanted);
-  int64_t a = 1, b = 1;
-  if (ref.form.nhwc != wanted.nhwc) {
-    const int64_t channels = sizes[1], plane = sizes[2] * sizes[3];
-    a = wanted.nhwc ? plane : channels;
-    b = wanted.nhwc ? channels : plane;
-  }
-  steps.add(turn_step<Machine>(ref, copy, sizes.numel(), a, b));
+  steps.add(as_step<Machine>(ref, copy, sizes));
   return copy;
 }
 

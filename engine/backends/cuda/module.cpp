@@ -21,6 +21,9 @@ namespace {
 struct CudaBackend : Backend {
   runtime::Driver* driver() override { return &driver_; }
   bool can_fuse_relu(OpCode code) const override { return cuda::takes_relu(code); }
+  bool can_fuse_relu_backward(OpCode code) const override {
+    return cuda::takes_relu_backward(code);
+  }
 
  protected:
   PlanPtr make_plan(const PlanRequest& request) override {

@@ -10,6 +10,7 @@
 
 #include "engine/backends/cuda/cupti_timeline.h"
 #include "engine/backends/cuda/gpus.h"
+#include "engine/backends/cuda/launch_shape.h"
 #include "engine/backends/cuda/status.h"
 #include "tracer/record/device_activity.h"
 
@@ -46,6 +47,9 @@ CudaQueue::CudaQueue(Device device) : device_(device), gpu_(gpu_of(device)) {
   check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking),
         "cudaStreamCreateWithFlags");
   fault_ = fault_of(device);
+  constexpr size_t kBytes = kMostSharedTiles * sizeof(unsigned);
+  check(cudaMalloc(&tickets_, kBytes), "cudaMalloc of tickets");
+  check(cudaMemsetAsync(tickets_, 0, kBytes, stream_), "cudaMemsetAsync");
 }
 
 void CudaQueue::bind() {

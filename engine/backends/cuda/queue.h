@@ -44,6 +44,8 @@ class CudaQueue : public runtime::Queue {
   void copy_to_host(void* to, const void* from, size_t bytes);
   /// Returns the object in which this device's kernels report errors.
   Fault* fault() const { return fault_; }
+  /// Returns `kMostSharedTiles` tickets (gpu_launch.h). Between kernels all are 0.
+  unsigned* tickets() const { return tickets_; }
 
  private:
   /// Page-locked main memory that the GPU accesses directly.
@@ -63,6 +65,7 @@ class CudaQueue : public runtime::Queue {
   std::vector<Staging> staging_;
   size_t next_staging_ = 0;
   Fault* fault_ = nullptr;
+  unsigned* tickets_ = nullptr;  ///< in the GPU's memory
 };
 
 /// A captured graph, ready to launch.

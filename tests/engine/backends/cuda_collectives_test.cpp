@@ -57,12 +57,15 @@ TEST_P(CudaCollectives, ThroughMainMemoryNothingIsSentBeforeTheReceiversTurn) {
   });
   tracer::stop_recording();
   int64_t turn = 0, sent = 0;
+  std::string seen;
   for (const tracer::Event& event : tracer::collect()) {
+    seen += event.cat + " " + event.name + " of " + std::to_string(event.pid) + ": " +
+            std::to_string(event.ts) + " to " + std::to_string(event.end()) + " ns\n";
     if (event.is("collective") && event.pid / 100 == 1) turn = event.ts;
     if (event.is("send")) sent = event.ts;
   }
   ASSERT_GT(turn, 0);
-  EXPECT_GE(sent, turn);
+  EXPECT_GE(sent, turn) << seen;
 }
 
 TEST_P(CudaCollectives, ALaunchThatFailsHoldsUpNobody) {

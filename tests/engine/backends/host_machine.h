@@ -3,6 +3,7 @@
 // the code that a GPU runs.
 #pragma once
 
+#include <atomic>
 #include <cstdlib>
 
 #include "engine/backends/cuda/kernels/loss.h"
@@ -11,23 +12,33 @@
 namespace lockstep::test {
 
 struct HostMachine {
+  /// Returns how many kernels and library calls have been launched in this process.
+  static int64_t launches() { return launches_; }
+
   template <class F>
   static void for_each(cuda::Index n, F f) {
+    ++launches_;
     for (cuda::Index i = 0; i < n; ++i) f(i);
   }
   template <class F>
   static void for_rows(cuda::Index rows, F f) {
+    ++launches_;
     for (cuda::Index row = 0; row < rows; ++row) f(row, cuda::Lane());
   }
   template <class F>
   static void for_columns(cuda::Index rows, cuda::Index columns, F f) {
+    ++launches_;
     for (cuda::Index c = 0; c < columns; ++c) {
       const auto column = f.column(c);
-      for (cuda::Index row = 0; row < rows; ++row) f(column, row * columns + c);
+      for (cuda::Index row = 0; row < rows; ++row) {
+        const cuda::Index i = row * columns + c;
+        f(column, f.load(i), i);
+      }
     }
   }
   template <class F>
   static void for_many(const F& f, cuda::Index) {
+    ++launches_;
     for (cuda::Index t = 0; t < f.count; ++t) {
       for (cuda::Index i = 0; i < f.size(t); ++i) f(t, i);
     }
@@ -36,6 +47,7 @@ struct HostMachine {
   /// Sums in chunks, like the GPU, so that `join` is used.
   template <class F>
   static void sum_columns(cuda::Index rows, cuda::Index columns, F f, void* scratch) {
+    ++launches_;
     auto* sums = static_cast<typename F::Sum*>(scratch);
     for (cuda::Index c = 0; c < columns; ++c) {
       const auto column = f.column(c);
@@ -43,7 +55,7 @@ struct HostMachine {
       for (cuda::Index start = 0; start < rows; start += kChunk) {
         sums[c] = {};
         for (cuda::Index row = start; row < rows && row < start + kChunk; ++row) {
-          f.add(sums[c], column, row * columns + c);
+          f.add(sums[c], column, f.load(row * columns + c));
         }
         f.join(whole, sums[c]);
       }
@@ -63,6 +75,7 @@ struct HostMachine {
 
  private:
   static constexpr cuda::Index kChunk = 7;
+  static inline std::atomic<int64_t> launches_{0};
 };
 
 }  // namespace lockstep::test

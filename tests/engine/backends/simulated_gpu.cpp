@@ -252,6 +252,9 @@ struct FakeDriver : runtime::Driver {
 struct FakeBackend : Backend {
   runtime::Driver* driver() override { return &driver_; }
   bool can_fuse_relu(OpCode code) const override { return cuda::takes_relu(code); }
+  bool can_fuse_relu_backward(OpCode code) const override {
+    return cuda::takes_relu_backward(code);
+  }
 
  protected:
   bool times_kernels(OpCode code) const override { return is_benchmarked(code); }

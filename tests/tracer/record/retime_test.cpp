@@ -44,6 +44,16 @@ TEST(RetimeEvents, SeveralKernelsOfOneOpInAnyOrder) {
   EXPECT_EQ(events[0].args["activities"], 3);
 }
 
+TEST(RetimeEvents, NamesEachKernelOnceInTheOrderOfTheirStarts) {
+  std::vector<Event> events{task(1, 1000, 500)};
+  retime_events(events, {{1, 1300, 1400, "finish"},
+                         {1, 1100, 1200, "sum"},
+                         {1, 1210, 1220},  // a copy
+                         {1, 1250, 1260, "sum"}});
+  EXPECT_EQ(events[0].args["activities"], 4);
+  EXPECT_EQ(events[0].args["kernels"], (Json{"sum", "finish"}));
+}
+
 TEST(RetimeEvents, WorkOfAnEventThatIsNotThereComesTooLate) {
   std::vector<Event> events{task(1, 1000, 500)};
   retime_events(events, {{99, 1100, 1300}});
@@ -120,6 +130,16 @@ TEST(RetimeEvents, ACollectiveStaysWithTheMessagesThatWereSeen) {
   std::vector<Event> events{task(1, 1000, 1000, 0, "collective", 2),
                             message(2, 1100, 500)};
   retime_events(events, {{1, 1200, 1400}});
+  expect_at(events[0], 1000, 2000);
+  expect_at(events[1], 1100, 1600);
+}
+
+/// Through main memory, a collective's own work on the device is only a copy of what
+/// has already arrived.
+TEST(RetimeEvents, ACollectiveStaysWithTheMessagesThatWereReceivedByTheHost) {
+  std::vector<Event> events{task(1, 1000, 1000, 0, "collective", 2),
+                            task(2, 1100, 500, 0, "recv", 2)};
+  retime_events(events, {{1, 1700, 1800}});
   expect_at(events[0], 1000, 2000);
   expect_at(events[1], 1100, 1600);
 }

@@ -19,6 +19,32 @@ struct Turn {
   }
 };
 
+/// Copies images of `few` channels to N×H×W×`many`; the other channels become 0. `i`
+/// indexes the output. The input's channels and pixels are `channel` and `pixel`
+/// elements apart.
+template <class From, class To>
+struct Pad {
+  const From* in;
+  To* out;
+  Index plane, few, many, channel, pixel;
+  LOCKSTEP_BOTH void operator()(Index i) const {
+    const Index c = i % many, nth = i / many, n = nth / plane, p = nth - n * plane;
+    out[i] = To(c < few ? float(in[n * few * plane + c * channel + p * pixel]) : 0.0f);
+  }
+};
+
+/// The opposite, to N×`few`×H×W.
+template <class From, class To>
+struct Unpad {
+  const From* in;
+  To* out;
+  Index plane, few, many;
+  LOCKSTEP_BOTH void operator()(Index i) const {
+    const Index p = i % plane, nth = i / plane, n = nth / few, c = nth - n * few;
+    out[i] = To(float(in[(n * plane + p) * many + c]));
+  }
+};
+
 template <class Word>
 struct CopyWords {
   const Word* in;
@@ -55,17 +81,21 @@ struct ReluBackward {
   }
 };
 
+/// Computes a + b, then applies an optional ReLU, or the gradient of a ReLU whose
+/// output is `mask`.
 template <class T, int N>
 struct Add {
-  const T *a, *b;
+  const T *a, *b, *mask;  ///< `mask`: null if none
   T* y;
   bool relu;
   LOCKSTEP_BOTH void operator()(Index i) const {
     const Pack<T, N> left = packs<N>(a)[i], right = packs<N>(b)[i];
-    Pack<T, N> sums;
+    Pack<T, N> positive{}, sums;
+    if (mask) positive = packs<N>(mask)[i];
     for (int j = 0; j < N; ++j) {
       const float sum = float(left.at[j]) + float(right.at[j]);
-      sums.at[j] = T(relu && sum < 0 ? 0 : sum);
+      const bool zero = (relu && sum < 0) || (mask && !(float(positive.at[j]) > 0));
+      sums.at[j] = T(zero ? 0.0f : sum);
     }
     packs<N>(y)[i] = sums;
   }
@@ -87,8 +117,9 @@ struct AddBias {
     for (int j = 0; j < N; ++j) channels.bias[j] = bias ? bias[c * N + j] : 0.0f;
     return channels;
   }
-  LOCKSTEP_BOTH void operator()(const Column& channels, Index i) const {
-    Pack<T, N> values = packs<N>(y)[i];
+  LOCKSTEP_BOTH Pack<T, N> load(Index i) const { return packs<N>(y)[i]; }
+  LOCKSTEP_BOTH void operator()(const Column& channels, Pack<T, N> values,
+                                Index i) const {
     for (int j = 0; j < N; ++j) {
       const float sum = float(values.at[j]) + channels.bias[j];
       values.at[j] = T(relu && sum < 0 ? 0 : sum);

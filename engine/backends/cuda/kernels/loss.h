@@ -131,7 +131,8 @@ struct Total {
 
   struct Column {};
   LOCKSTEP_BOTH Column column(Index) const { return {}; }
-  LOCKSTEP_BOTH void add(Sum& sum, Column, Index row) const { sum += parts[row]; }
+  LOCKSTEP_BOTH float load(Index row) const { return parts[row]; }
+  LOCKSTEP_BOTH void add(Sum& sum, Column, float part) const { sum += part; }
   LOCKSTEP_BOTH void join(Sum& sum, const Sum& other) const { sum += other; }
   LOCKSTEP_BOTH void finish(Index, const Sum& sum) const {
     *out = factor * sum / divisor;
@@ -141,7 +142,7 @@ struct Total {
 /// A bias gradient: each channel's sum over rows. A column sum of N channels.
 template <class T, int N>
 struct SumRows {
-  struct Sum {
+  struct alignas(N > 1 ? 16 : 4) Sum {
     float of[N];
   };
   const T* x;
@@ -149,8 +150,8 @@ struct SumRows {
 
   struct Column {};
   LOCKSTEP_BOTH Column column(Index) const { return {}; }
-  LOCKSTEP_BOTH void add(Sum& sum, Column, Index i) const {
-    const Pack<T, N> in = packs<N>(x)[i];
+  LOCKSTEP_BOTH Pack<T, N> load(Index i) const { return packs<N>(x)[i]; }
+  LOCKSTEP_BOTH void add(Sum& sum, Column, const Pack<T, N>& in) const {
     for (int j = 0; j < N; ++j) sum.of[j] += float(in.at[j]);
   }
   LOCKSTEP_BOTH void join(Sum& sum, const Sum& other) const {

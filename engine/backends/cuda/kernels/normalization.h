@@ -1,10 +1,13 @@
 // Batch normalisation of N×H×W×C images, seen as M rows of C channels; the formulas are
 // in reference/normalization.cpp and reference/shared_normalization.cpp.
 //
-// A *column sum* is a struct with `Sum`, `column` (per-column data), `add` (adds
-// element i, row · columns + column, to a sum), `join` (joins two sums) and `finish`
-// (receives a column's total); the machine adds each column's rows in a fixed order. A
-// column may be N adjacent channels.
+// A *column kernel* is a struct with `column` (a column's data, the same for all rows),
+// `load` (reads element i, row · columns + column) and an operator that processes what
+// was loaded: the machine loads several elements before it processes the first, since
+// a GPU's memory is slow to answer but answers many requests at once. A *column sum*
+// has `Sum` and `add` (adds what was loaded to a sum) in place of the operator, `join`
+// (joins two sums) and `finish` (receives a column's total); the machine adds each
+// column's rows in a fixed order. A column may be N adjacent channels.
 #pragma once
 
 #include <cmath>
@@ -14,7 +17,7 @@
 namespace lockstep::cuda {
 
 template <int N>
-struct TwoSums {
+struct alignas(N > 1 ? 16 : 8) TwoSums {
   float a[N], b[N];  // no initialisers: shared memory runs no constructors
 };
 template <int N>
@@ -53,8 +56,8 @@ struct BatchStatistics {
 
   using Column = Pack<T, N>;  ///< the channels' first elements
   LOCKSTEP_BOTH Column column(Index c) const { return packs<N>(x)[c]; }
-  LOCKSTEP_BOTH void add(Sum& sum, const Column& first, Index i) const {
-    const Pack<T, N> in = packs<N>(x)[i];
+  LOCKSTEP_BOTH Pack<T, N> load(Index i) const { return packs<N>(x)[i]; }
+  LOCKSTEP_BOTH void add(Sum& sum, const Column& first, const Pack<T, N>& in) const {
     for (int j = 0; j < N; ++j) {
       const float d = float(in.at[j]) - float(first.at[j]);
       sum.a[j] += d;
@@ -99,8 +102,9 @@ struct Normalize {
     }
     return channels;
   }
-  LOCKSTEP_BOTH void operator()(const Column& channels, Index i) const {
-    const Pack<T, N> in = packs<N>(x)[i];
+  LOCKSTEP_BOTH Pack<T, N> load(Index i) const { return packs<N>(x)[i]; }
+  LOCKSTEP_BOTH void operator()(const Column& channels, const Pack<T, N>& in,
+                                Index i) const {
     Pack<T, N> out;
     Pack<uint8_t, N> positive;
     for (int j = 0; j < N; ++j) {
@@ -112,6 +116,13 @@ struct Normalize {
     packs<N>(y)[i] = out;
     if (mask) packs<N>(mask)[i] = positive;
   }
+};
+
+/// An element of an image, its gradient, and the mask of a fused ReLU.
+template <class T, int N>
+struct MaskedGradient {
+  Pack<T, N> x, dy;
+  Pack<uint8_t, N> positive;
 };
 
 /// Computes dβ = Σ dy and Σ dy (x − mean), from which dγ follows.
@@ -131,14 +142,17 @@ struct GradientSums {
     for (int j = 0; j < N; ++j) means.at[j] = mean[c * N + j];
     return means;
   }
-  LOCKSTEP_BOTH void add(Sum& sum, const Column& means, Index i) const {
-    const Pack<T, N> grad = packs<N>(dy)[i], in = packs<N>(x)[i];
-    Pack<uint8_t, N> positive{};
-    if (mask) positive = packs<N>(mask)[i];
+  LOCKSTEP_BOTH MaskedGradient<T, N> load(Index i) const {
+    MaskedGradient<T, N> in{packs<N>(x)[i], packs<N>(dy)[i], {}};
+    if (mask) in.positive = packs<N>(mask)[i];
+    return in;
+  }
+  LOCKSTEP_BOTH void add(Sum& sum, const Column& means,
+                         const MaskedGradient<T, N>& in) const {
     for (int j = 0; j < N; ++j) {
-      const float g = mask && !positive.at[j] ? 0.0f : float(grad.at[j]);
+      const float g = mask && !in.positive.at[j] ? 0.0f : float(in.dy.at[j]);
       sum.a[j] += g;
-      sum.b[j] += g * (float(in.at[j]) - means.at[j]);
+      sum.b[j] += g * (float(in.x.at[j]) - means.at[j]);
     }
   }
   LOCKSTEP_BOTH void join(Sum& sum, const Sum& other) const { join_two(sum, other); }
@@ -177,17 +191,20 @@ struct NormalizeBackward {
     }
     return channels;
   }
-  LOCKSTEP_BOTH void operator()(const Column& channels, Index i) const {
-    const Pack<T, N> grad = packs<N>(dy)[i];
-    Pack<T, N> in = grad, out;  // `in` is used only with batch statistics
-    Pack<uint8_t, N> positive{};
-    if (count > 0) in = packs<N>(x)[i];
-    if (mask) positive = packs<N>(mask)[i];
+  LOCKSTEP_BOTH MaskedGradient<T, N> load(Index i) const {
+    MaskedGradient<T, N> in{{}, packs<N>(dy)[i], {}};
+    if (count > 0) in.x = packs<N>(x)[i];
+    if (mask) in.positive = packs<N>(mask)[i];
+    return in;
+  }
+  LOCKSTEP_BOTH void operator()(const Column& channels, const MaskedGradient<T, N>& in,
+                                Index i) const {
+    Pack<T, N> out;
     for (int j = 0; j < N; ++j) {
-      float g = mask && !positive.at[j] ? 0.0f : float(grad.at[j]);
+      float g = mask && !in.positive.at[j] ? 0.0f : float(in.dy.at[j]);
       if (count > 0) {
         g -= channels.mean_dy[j] +
-             (float(in.at[j]) - channels.mean[j]) * channels.slope[j];
+             (float(in.x.at[j]) - channels.mean[j]) * channels.slope[j];
       }
       out.at[j] = T(channels.scale[j] * g);
     }

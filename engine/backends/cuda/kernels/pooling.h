@@ -22,6 +22,7 @@ struct Span {
 LOCKSTEP_BOTH inline Span span_of(int o, int size, int outputs, int kernel, int stride,
                                   int padding, bool adaptive) {
   if (adaptive) {
+    if (outputs == 1) return {0, size, size};  // no slow divisions
     const int begin = int(int64_t(o) * size / outputs);
     const int end = int((int64_t(o + 1) * size + outputs - 1) / outputs);
     return {begin, end, end - begin};
@@ -44,6 +45,7 @@ LOCKSTEP_BOTH inline Span columns(const Windows& w, int ox) {
 LOCKSTEP_BOTH inline Span covering(int i, int size, int outputs, int kernel, int stride,
                                    int padding, bool adaptive) {
   if (adaptive) {
+    if (outputs == 1) return {0, 1, 0};
     const int begin = int(int64_t(i) * outputs / size);
     int end = int((int64_t(i + 1) * outputs + size - 1) / size);
     return {begin, end < outputs ? end : outputs, 0};

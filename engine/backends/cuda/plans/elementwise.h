@@ -177,15 +177,18 @@ PlanPtr plan_add(const PlanRequest& r) {
   Steps steps("lockstep:add");
   const Ref a = input(r, 0), y = output(0, a.form);
   const Ref b = as<Machine>(steps, input(r, 1), r.in[1].sizes, a.form);
+  const bool masked = given(r, 2), relu = r.attributes.relu;
+  const Ref mask =
+      masked ? as<Machine>(steps, input(r, 2), r.in[2].sizes, a.form) : Ref{};
   const auto n = static_cast<Index>(r.in[0].sizes.numel());
-  const bool relu = r.attributes.relu;
   steps.add([=](const KernelArgs& args) {
     with_element(a.form, [&](auto zero) {
       using T = decltype(zero);
       const T *left = a.in<T>(args), *right = b.in<T>(args);
+      const T* values = masked ? mask.in<T>(args) : nullptr;
       T* to = y.in<T>(args);
-      with_packs<T>(n, {left, right, to}, [&](auto pack) {
-        Machine::for_each(n / pack(), Add<T, pack()>{left, right, to, relu});
+      with_packs<T>(n, {left, right, values, to}, [&](auto pack) {
+        Machine::for_each(n / pack(), Add<T, pack()>{left, right, values, to, relu});
       });
     });
   });

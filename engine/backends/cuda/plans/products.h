@@ -44,68 +44,148 @@ void add_bias_gradient(Steps& steps, Ref dy, int64_t rows, int64_t channels) {
   });
 }
 
-/// Converts weights O×C×kH×kW from plain to O×kH×kW×C.
-template <class Machine>
-Ref channels_last(Steps& steps, Ref w, const Shape& sizes, bool bf16) {
-  return as<Machine>(steps, w, sizes, activation_form(sizes, bf16));
+/// Returns `sizes` with the channels that are convolved. In bfloat16, images of few
+/// channels (RGB) get channels of zeros: cuDNN's kernels for tensor cores load 16 bytes
+/// of a pixel at once. (In TF32, its kernels for 3 channels are as fast.)
+inline Shape padded(const Shape& sizes, bool bf16) {
+  constexpr int64_t kLeast = kPackBytes / sizeof(Bf16);
+  return {sizes[0], bf16 ? std::max(sizes[1], kLeast) : sizes[1], sizes[2], sizes[3]};
 }
 
+/// Returns images or weights of those sizes in the form that cuDNN reads: channels
+/// last, and padded to `wanted`.
 template <class Machine>
-PlanPtr plan_convolution(const PlanRequest& r) {
-  const bool bf16 = autocast();
-  const auto form = [&](const Shape& sizes) { return activation_form(sizes, bf16); };
-  using Way = Convolution::Direction;
-  if (r.code == OpCode::conv2d) {
-    const Shape &x = r.in[0].sizes, &w = r.in[1].sizes, &y = r.out[0].sizes;
-    const ConvolutionPlan conv =
-        Machine::convolution({Way::forward, x, w, y, r.attributes, bf16});
-    Steps steps(conv.impl);
-    const Ref from = as<Machine>(steps, input(r, 0), x, form(x));
-    const Ref weights = channels_last<Machine>(steps, input(r, 1), w, bf16);
-    const Ref to = output(0, form(y)), scratch = steps.scratch(conv.workspace);
-    steps.add([=, run = conv.run](const KernelArgs& args) {
-      run(from.in<void>(args), weights.in<void>(args), to.in<void>(args),
-          scratch.in<void>(args));
+Ref channels_last(Steps& steps, Ref ref, const Shape& sizes, const Shape& wanted,
+                  bool bf16) {
+  if (sizes == wanted)
+    return as<Machine>(steps, ref, sizes, activation_form(sizes, bf16));
+  const Form form{true, bf16};
+  const Ref copy = steps.scratch(bytes_of(wanted, form), form);
+  const auto plane = static_cast<Index>(sizes[2] * sizes[3]);
+  const auto few = static_cast<Index>(sizes[1]), many = static_cast<Index>(wanted[1]);
+  const Index channel = ref.form.nhwc ? 1 : plane, pixel = ref.form.nhwc ? few : 1;
+  steps.add([=, count = Index(wanted.numel())](const KernelArgs& args) {
+    with_element(ref.form, [&](auto in) {
+      with_element(form, [&](auto out) {
+        using From = decltype(in);
+        using To = decltype(out);
+        Machine::for_each(count, Pad<From, To>{ref.in<From>(args), copy.in<To>(args),
+                                               plane, few, many, channel, pixel});
+      });
     });
-    const bool has_bias = given(r, 2), relu = r.attributes.relu;
-    if (has_bias || relu) {
-      steps.add(bias_step<Machine>(to, y.numel(), y[1], has_bias, relu));
-    }
-    return steps.finish(r, {to.form});
+  });
+  return copy;
+}
+
+/// Adds a step that writes weights of the form above, a gradient, to output 0.
+template <class Machine>
+void write_plain(Steps& steps, Ref made, const Shape& sizes, const Shape& wanted) {
+  const auto plane = static_cast<Index>(sizes[2] * sizes[3]);
+  if (sizes == wanted) {
+    const int64_t channels = made.form.nhwc ? sizes[1] : 1;
+    steps.add(turn_step<Machine>(made, output(0), sizes.numel(), channels, plane));
+    return;
   }
-  if (r.code == OpCode::conv2d_backward_data) {
-    const Shape &dy = r.in[0].sizes, &w = r.in[1].sizes, &dx = r.out[0].sizes;
-    const ConvolutionPlan conv =
-        Machine::convolution({Way::backward_data, dx, w, dy, r.attributes, bf16});
-    Steps steps(conv.impl);
-    const Ref from = as<Machine>(steps, input(r, 0), dy, form(dy));
-    const Ref weights = channels_last<Machine>(steps, input(r, 1), w, bf16);
-    const Ref to = output(0, form(dx)), scratch = steps.scratch(conv.workspace);
-    steps.add([=, run = conv.run](const KernelArgs& args) {
-      run(weights.in<void>(args), from.in<void>(args), to.in<void>(args),
-          scratch.in<void>(args));
+  steps.add([=, few = Index(sizes[1]), many = Index(wanted[1]),
+             count = Index(sizes.numel())](const KernelArgs& args) {
+    with_element(made.form, [&](auto in) {
+      using From = decltype(in);
+      Machine::for_each(
+          count, Unpad<From, float>{made.in<From>(args), args.out[0].as<float>(), plane,
+                                    few, many});
     });
-    return steps.finish(r, {to.form});
-  }
-  const Shape &x = r.in[0].sizes, &dy = r.in[1].sizes, &dw = r.out[0].sizes;
-  const ConvolutionPlan conv =
-      Machine::convolution({Way::backward_weight, x, dw, dy, r.attributes, bf16});
+  });
+}
+
+/// y = x ∗ w. Weights that had to be converted become a second output, for the
+/// gradient of x (ops/conv2d.cpp).
+template <class Machine>
+PlanPtr plan_forward(const PlanRequest& r, bool bf16) {
+  const Shape &x = r.in[0].sizes, &w = r.in[1].sizes, &y = r.out[0].sizes;
+  const Shape wide_x = padded(x, bf16), wide_w = padded(w, bf16);
+  const ConvolutionPlan conv = Machine::convolution(
+      {Convolution::Direction::forward, wide_x, wide_w, y, r.attributes, bf16});
   Steps steps(conv.impl);
-  const Ref images = as<Machine>(steps, input(r, 0), x, form(x));
-  const Ref grads = as<Machine>(steps, input(r, 1), dy, form(dy));
-  const Form made_form = form(dw);
-  const Ref made = steps.scratch(bytes_of(dw, made_form), made_form);
+  const Ref from = channels_last<Machine>(steps, input(r, 0), x, wide_x, bf16);
+  Ref weights = input(r, 1);
+  std::vector<TensorSpec> extra;
+  const Form form = activation_form(w, bf16);
+  if (w != wide_w) {
+    weights = channels_last<Machine>(steps, weights, w, wide_w, bf16);
+  } else if (weights.form != form) {
+    const Ref kept = output(1, form);
+    steps.add(as_step<Machine>(weights, kept, w));
+    extra.push_back({w, r.in[1].dtype, layout_of(w, form)});
+    weights = kept;
+  }
+  const Ref to = output(0, activation_form(y, bf16));
+  const Ref scratch = steps.scratch(conv.workspace);
+  steps.add([=, run = conv.run](const KernelArgs& args) {
+    run(from.in<void>(args), weights.in<void>(args), to.in<void>(args),
+        scratch.in<void>(args));
+  });
+  const bool has_bias = given(r, 2), relu = r.attributes.relu;
+  if (has_bias || relu) {
+    steps.add(bias_step<Machine>(to, y.numel(), y[1], has_bias, relu));
+  }
+  return steps.finish(r, {to.form}, std::move(extra));
+}
+
+/// dx = dy ∗ w.
+template <class Machine>
+PlanPtr plan_data_gradient(const PlanRequest& r, bool bf16) {
+  const Shape &dy = r.in[0].sizes, &w = r.in[1].sizes, &dx = r.out[0].sizes;
+  const ConvolutionPlan conv = Machine::convolution(
+      {Convolution::Direction::backward_data, dx, w, dy, r.attributes, bf16});
+  Steps steps(conv.impl);
+  const Ref from = channels_last<Machine>(steps, input(r, 0), dy, dy, bf16);
+  const Ref weights = channels_last<Machine>(steps, input(r, 1), w, w, bf16);
+  const Ref to = output(0, activation_form(dx, bf16));
+  const Ref scratch = steps.scratch(conv.workspace);
+  steps.add([=, run = conv.run](const KernelArgs& args) {
+    run(weights.in<void>(args), from.in<void>(args), to.in<void>(args),
+        scratch.in<void>(args));
+  });
+  return steps.finish(r, {to.form});
+}
+
+/// dw = x ∗ dy, and the sum of dy if there is a bias.
+template <class Machine>
+PlanPtr plan_weight_gradient(const PlanRequest& r, bool bf16) {
+  const Shape &x = r.in[0].sizes, &dy = r.in[1].sizes, &dw = r.out[0].sizes;
+  const Shape wide_x = padded(x, bf16), wide_dw = padded(dw, bf16);
+  const ConvolutionPlan conv =
+      Machine::convolution({Convolution::Direction::backward_weight, wide_x, wide_dw,
+                            dy, r.attributes, bf16});
+  Steps steps(conv.impl);
+  const Ref images = channels_last<Machine>(steps, input(r, 0), x, wide_x, bf16);
+  const Ref grads = channels_last<Machine>(steps, input(r, 1), dy, dy, bf16);
+  const Form made_form = activation_form(wide_dw, bf16);
+  const bool is_plain = made_form == Form{};  // of 1×1 kernels in float32
+  const Ref made =
+      is_plain ? output(0) : steps.scratch(bytes_of(wide_dw, made_form), made_form);
   const Ref scratch = steps.scratch(conv.workspace);
   steps.add([=, run = conv.run](const KernelArgs& args) {
     run(images.in<void>(args), grads.in<void>(args), made.in<void>(args),
         scratch.in<void>(args));
   });
-  const int64_t channels = made_form.nhwc ? dw[1] : 1;
-  steps.add(turn_step<Machine>(made, output(0), dw.numel(), channels, dw[2] * dw[3]));
+  if (!is_plain) write_plain<Machine>(steps, made, dw, wide_dw);
   if (r.out.size() > 1) {
     add_bias_gradient<Machine>(steps, grads, dy.numel() / dy[1], dy[1]);
   }
   return steps.finish(r);
+}
+
+template <class Machine>
+PlanPtr plan_convolution(const PlanRequest& r) {
+  switch (r.code) {
+    case OpCode::conv2d:
+      return plan_forward<Machine>(r, autocast());
+    case OpCode::conv2d_backward_data:
+      return plan_data_gradient<Machine>(r, autocast());
+    default:
+      return plan_weight_gradient<Machine>(r, autocast());
+  }
 }
 
 template <class Machine>

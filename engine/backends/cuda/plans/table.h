@@ -85,4 +85,7 @@ inline bool takes_relu(OpCode code) {
   }
 }
 
+/// Returns true for operations that can fuse a following ReLU's gradient.
+inline bool takes_relu_backward(OpCode code) { return code == OpCode::add; }
+
 }  // namespace lockstep::cuda

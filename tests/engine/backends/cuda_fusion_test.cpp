@@ -1,0 +1,101 @@
+// Operations that a CUDA device computes together with the one before them, and data
+// that it prepares once for two operations: fewer kernels, the same values.
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "engine/autograd/engine.h"
+#include "engine/models/zoo.h"
+#include "engine/ops/ops.h"
+#include "engine/optim/sgd.h"
+#include "tests/engine/backends/cuda_device.h"
+#include "tests/engine/backends/host_machine.h"
+#include "tests/engine/golden.h"
+#include "tracer/record/collect.h"
+
+namespace lockstep {
+namespace {
+
+class CudaFusions : public test::OnCuda {};
+
+/// Returns how often each kernel ran since recording started, and stops it.
+std::map<std::string, int> kernels() {
+  runtime::context({DeviceType::cuda, 0}).synchronize();
+  tracer::stop_recording();
+  std::map<std::string, int> found;
+  for (const tracer::Event& event : tracer::collect()) {
+    if (event.is("kernel")) ++found[event.name];
+  }
+  return found;
+}
+
+/// Returns dx of Σ (2 relu(x) + 3 relu(x)), where relu's gradient arrives in two parts.
+std::vector<double> gradient_of_a_block(Device device) {
+  const Tensor x =
+      test::on(device, test::vector({-1, 2, -3, 0, 5, 6, -7, 8, 9}, DType::f32));
+  Tensor leaf = x;
+  leaf.set_requires_grad(true);
+  const Tensor y = ops::relu(leaf);
+  const Tensor sum = ops::add(ops::scale(y, 2), ops::scale(y, 3));
+  autograd::backward(
+      sum, test::on(device, test::vector({1, 2, 3, 4, 5, 6, 7, 8, 9}, DType::f32)));
+  return test::values_of(leaf.grad());
+}
+
+TEST_P(CudaFusions, AReluSGradientJoinsTheSumOfItsParts) {
+  tracer::start_recording();
+  const std::vector<double> found = gradient_of_a_block({DeviceType::cuda, 0});
+  const std::map<std::string, int> count = kernels();
+  EXPECT_EQ(count.count("relu_backward"), 0u) << "it is fused into the addition";
+  EXPECT_EQ(count.at("add"), 2) << "forward and backward";
+  EXPECT_EQ(found, (std::vector<double>{0, 10, 0, 0, 25, 30, 0, 40, 45}));
+}
+
+/// A leaf between the two: its mark in the trace must not prevent the fusion, or a
+/// traced step would run other kernels than the step without a trace.
+TEST_P(CudaFusions, TheMarkOfALeafSGradientChangesNothing) {
+  const Device gpu{DeviceType::cuda, 0};
+  Tensor x = test::on(gpu, test::vector({-1, 2}, DType::f32).reshaped({1, 2}));
+  Tensor w = test::on(gpu, test::vector({1, 2, 3, 4}, DType::f32).reshaped({2, 2}));
+  x.set_requires_grad(true);
+  w.set_requires_grad(true);
+  tracer::start_recording();
+  const Tensor y = ops::relu(x);
+  const Tensor sum = ops::add(ops::linear(y, w, {}), y);
+  autograd::backward(sum,
+                     test::on(gpu, test::vector({1, 1}, DType::f32).reshaped({1, 2})));
+  EXPECT_EQ(kernels().count("relu_backward"), 0u);
+  EXPECT_EQ(test::values_of(x.grad()), (std::vector<double>{0, 7}));
+  EXPECT_EQ(test::values_of(w.grad()), (std::vector<double>{0, 2, 0, 2}));
+}
+
+/// A training step of ResNet18 (CIFAR's stem) in float32. Each of its 20 convolutions
+/// launches 2 kernels forward (weights, convolution) and 3 backward (weight gradient
+/// and its order, data gradient), fewer where orders coincide; each of its 20 batch
+/// norms 2 and 2; the 8 residual additions 1 and 1.
+TEST_P(CudaFusions, LaunchesOfAResNet18Step) {
+  if (real()) GTEST_SKIP() << "only the simulated GPU counts launches";
+  const Device gpu{DeviceType::cuda, 0};
+  const nn::ModulePtr net = models::make("resnet18", {});
+  net->to(gpu);
+  optim::Sgd sgd(net->named_parameters(), {0.1, 0.9, 1e-4});
+  const Tensor images =
+      test::on(gpu, test::signed_tensor("images", {1, 3, 16, 16}, 1.7, DType::f32));
+  const Tensor labels = test::on(gpu, test::golden_labels(1, 10));
+  const auto step = [&] {
+    ops::cross_entropy((*net)(images), labels).backward();
+    sgd.step();
+    sgd.zero_grad();
+    runtime::context(gpu).synchronize();
+  };
+  step();  // creates the momentum buffers
+  const int64_t before = test::HostMachine::launches();
+  step();
+  EXPECT_EQ(test::HostMachine::launches() - before, 206);
+}
+
+INSTANTIATE_TEST_SUITE_P(Gpu, CudaFusions, testing::Values("Simulated", "Real"),
+                         [](const auto& info) { return std::string(info.param); });
+
+}  // namespace
+}  // namespace lockstep
