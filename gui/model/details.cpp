@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tracer/format/processor.h"
+
 namespace lockstep::gui {
 
 std::string_view object_at(std::string_view text, size_t open) {
@@ -66,6 +68,14 @@ const tracer::Json& meta_of(const Model& model) {
 bool is_ours(const Model& model) {
   const tracer::Json& meta = meta_of(model);
   return meta.contains(top::format) && !meta.contains(top::imported);
+}
+
+bool on_gpus(const Model& model) {
+  return !model.devices.empty() && tracer::is_gpu(model.devices[0].name);
+}
+
+const char* processor_words(const Model& model) {
+  return on_gpus(model) ? "the GPU" : "a core";
 }
 
 bool is_memory_task(const Model& model, const Event& event) {

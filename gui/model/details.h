@@ -47,6 +47,10 @@ const tracer::Json& meta_of(const Model& model);
 /// Returns true for a trace that lockstep recorded. Others say less, and their streams
 /// and steps follow other rules.
 bool is_ours(const Model& model);
+/// Returns whether the devices are GPUs; else, kernels run on the machine's cores.
+bool on_gpus(const Model& model);
+/// Returns what a kernel waits for that could start: `a core` or `the GPU`.
+const char* processor_words(const Model& model);
 
 /// Returns true for a copy within a device or a memset, as PyTorch's profiler names
 /// them: a `kernel` that does not compute.

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "base/units.h"
+#include "gui/model/details.h"
 
 namespace lockstep::gui {
 
@@ -85,7 +86,8 @@ std::string gap_words(const Model& model, const Gap& gap) {
     case Kind::core:
       break;
   }
-  return waits + ": for a core, or for nothing that was recorded";
+  return fmt::format("{}: for {}, or for nothing that was recorded", waits,
+                     processor_words(model));
 }
 
 }  // namespace lockstep::gui

@@ -275,9 +275,11 @@ class Narrator : EventFacts {
     const double queued = number_arg(args_, keys::queued_us) * 1e3;
     if (queued > length / 10 && queued > kWakingUp && queued < kMaxSpan) {
       facts_.time("queued", static_cast<int64_t>(queued));
+      facts_.text("processor", processor_words(model_));
     }
     const double cpu = number_arg(args_, keys::cpu_us) * 1e3;
-    if (cpu > 0 && cpu < 0.8 * length) facts_.share("cpu", cpu / length);
+    if (cpu > 0 && cpu < 0.8 * length)
+      facts_.share(on_gpus(model_) ? "gpu" : "cpu", cpu / length);
     const bool void_times = !computes() || string_arg(args_, keys::impl) == "null";
     const std::string key = "kernel/" + name();
     return say(

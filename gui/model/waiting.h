@@ -10,7 +10,8 @@ struct Waiting {
   enum class For : uint8_t {
     nothing,  ///< no task is enqueued: the stream is idle
     core,     ///< a kernel: everything that it depends on is done, and no core is free;
-              ///< never of null devices, whose times have no meaning
+              ///< on a GPU: it is not launched yet, or the GPU runs kernels of another
+              ///< device; never of null devices, whose times have no meaning
     ranks,    ///< other ranks have not joined the collective
     event,    ///< `awaited` has not ended
     port,     ///< `awaited`, a copy, holds a port that it needs
@@ -30,8 +31,8 @@ Waiting waiting_on(const Model& model, const Lane& lane, int64_t ts);
 /// copy.
 Waiting waiting_on(const Model& model, int device, int64_t ts);
 
-/// Returns how long a task waited before it started, in ns: a kernel for a core, a
-/// collective for other ranks. Taken from args.queued_us; 0 if it is absent.
+/// Returns how long a task waited before it started, in ns: a kernel for a core or the
+/// GPU, a collective for other ranks. Taken from args.queued_us; 0 if it is absent.
 int64_t queued_before(const Model& model, const Event& task);
 
 }  // namespace lockstep::gui

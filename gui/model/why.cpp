@@ -16,7 +16,6 @@ namespace lockstep::gui {
 
 namespace {
 
-constexpr const char* kCore = "waiting for a core";
 constexpr const char* kRanks = "waiting for ranks";
 constexpr const char* kHostWork = "host";
 constexpr const char* kBucketCopies = "bucket copies";
@@ -153,7 +152,10 @@ std::string cause_of(const Model& model, const PathSegment& segment) {
         last == name ? "in " + name : fmt::format("from {} to {}", name, last);
     return fmt::format("{} works, {}; what follows waits for it", place, calls);
   }
-  if (segment.what == kCore) {
+  if (segment.what == tracer::kWaitingForGpu) {
+    return fmt::format("{} could start on {}, but waits for the GPU", name, place);
+  }
+  if (segment.what == tracer::kWaitingForCore) {
     return fmt::format("{} could start on {}, but no core is free", name, place);
   }
   if (segment.what == kRanks) {

@@ -20,8 +20,9 @@ namespace lockstep::gui {
 struct PathSegment {
   uint32_t event = 0;  ///< of its first piece
   uint32_t last = 0;   ///< … and of its last one
-  std::string what;    ///< `host`, `waiting for a core`, a phase, a copy's reason
-  int64_t begin = 0;   ///< ns since the trace's first event, as recorded
+  std::string
+      what;  ///< `host`, `waiting for a core` (`the GPU`), a phase, a copy's reason
+  int64_t begin = 0;  ///< ns since the trace's first event, as recorded
   int64_t end = 0;
   int64_t time = 0;  ///< ns of its pieces; less than the extent if there are gaps
   uint32_t pieces = 0;
@@ -81,7 +82,7 @@ inline constexpr size_t kAnalysedAtOnce = 60'000;
 size_t segment_at(const std::vector<PathSegment>& path, int64_t ts);
 
 /// Returns the cause of a segment in words: "conv2d could start on device 2, but no
-/// core is free".
+/// core is free" or, on GPUs, "… but waits for the GPU".
 std::string cause_of(const Model& model, const PathSegment& segment);
 
 }  // namespace lockstep::gui

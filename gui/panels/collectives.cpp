@@ -7,6 +7,7 @@
 #include <array>
 
 #include "base/units.h"
+#include "gui/model/details.h"
 #include "gui/panels/panels.h"
 #include "gui/ui/ui.h"
 
@@ -210,10 +211,12 @@ std::string counted_elsewhere(const OpenTrace& trace) {
   const auto* step = trace.why->step(trace.model->steps[trace.state.step].number);
   if (step == nullptr || !step->split.known) return "";
   const tracer::SpentTimes& spent = step->split.spent;
-  if (spent[tracer::Spent::core] * 50 < spent.sum()) return "";
-  return " \"Why not\" (y) counts less: a time in which a kernel waits for a core "
-         "counts as "
-         "that.";
+  const int64_t waits = spent[tracer::Spent::core] + spent[tracer::Spent::gpu];
+  if (waits * 50 < spent.sum()) return "";
+  return fmt::format(
+      " \"Why not\" (y) counts less: a time in which a kernel waits for {} counts as "
+      "that.",
+      processor_words(*trace.model));
 }
 
 /// Returns a warning if other programs used the cores, as "Why not 4x?" has it.

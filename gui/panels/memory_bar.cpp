@@ -1,9 +1,12 @@
 #include "gui/panels/stage_parts.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <vector>
 
 #include "base/units.h"
+#include "gui/model/details.h"
 #include "gui/panels/panels.h"
 #include "gui/panels/widgets.h"
 
@@ -88,7 +91,7 @@ std::string waiting_words(const Model& model, const Waiting& waiting) {
   const std::string task = task_name(model, waiting.task);
   switch (waiting.cause) {
     case Waiting::For::core:
-      return "waits for a core: " + task;
+      return fmt::format("waits for {}: {}", processor_words(model), task);
     case Waiting::For::ranks:
       return "waits for other ranks: " + task;
     case Waiting::For::event:

@@ -104,7 +104,7 @@ std::string idle_tip(const Scene& scene, const tracer::PipelinePiece& piece) {
           ? "after its last pass"
           : "before " + plan::to_text(scene.grid.passes[piece.pass].action);
   return fmt::format("{}: {} {}. {}", words.name, human_time(piece.end - piece.begin),
-                     before, words.rule);
+                     before, rule_of(piece.slot, scene.grid.processor));
 }
 
 /// Returns the last item that begins by `ts`, if it lasts until then; else nullptr.

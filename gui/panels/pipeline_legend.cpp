@@ -39,6 +39,7 @@ SlotLook slot_look(const Theme& t, Slot slot) {
     case Slot::host:
       return {t.violet, true};
     case Slot::core:
+    case Slot::gpu:
       return {mixed(t.waiting, t.text, 0.3f), true};
     case Slot::wake_ups:
       return {t.grey, false};
@@ -72,10 +73,11 @@ std::vector<LegendEntry> legend_of(const Theme& t, const Pipeline& grid) {
     const int64_t time = grid.times[slot];
     if (time == 0) continue;
     const tracer::SlotWords& words = words_of(slot);
-    entries.push_back({fmt::format("{} {}", words.name, share(time)),
-                       fmt::format("{}: {} of {} devices. {}", words.name,
-                                   human_time(time), grid.devices.size(), words.rule),
-                       0, slot});
+    entries.push_back(
+        {fmt::format("{} {}", words.name, share(time)),
+         fmt::format("{}: {} of {} devices. {}", words.name, human_time(time),
+                     grid.devices.size(), rule_of(slot, grid.processor)),
+         0, slot});
   }
   return entries;
 }

@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "gui/app/what_if.h"
+#include "gui/model/details.h"
 #include "gui/model/sliders.h"
 #include "gui/panels/drawer.h"
 #include "gui/panels/widgets.h"
@@ -113,28 +114,30 @@ std::string remark(const WhatIfPanel& panel) {
   return retimed_words(panel.room);
 }
 
-/// Returns the share of a recorded step in which its devices wait for a core, or 0.
-double waits_for_cores(const tracer::Summary& recorded, int64_t length) {
+/// Returns the share of a recorded step in which its devices wait for a core or the
+/// GPU, or 0.
+double waits_for_processor(const tracer::Summary& recorded, int64_t length) {
   for (const tracer::StepSummary& step : recorded.train.steps) {
     if (step.length != length || !step.split.known) continue;
     const tracer::SpentTimes& spent = step.split.spent;
-    return static_cast<double>(spent[tracer::Spent::core]) /
+    return static_cast<double>(spent[tracer::Spent::core] + spent[tracer::Spent::gpu]) /
            static_cast<double>(std::max<int64_t>(1, spent.sum()));
   }
   return 0;
 }
 
 /// Returns what the change has in it besides the sliders: recorded devices share this
-/// machine's cores, emulated ones do not.
-std::string core_words(const App& app) {
+/// machine's cores, or wait for their GPU; emulated ones do not.
+std::string processor_change(const App& app) {
   constexpr double kWorthSaying = 0.02;
   const OpenTrace& recorded = recorded_of(app);
   if (recorded.why == nullptr || !recorded.why->problem.empty()) return "";
   const tracer::Summary& summary = recorded.why->summary;
   std::string text;
-  const double waits = waits_for_cores(summary, step_times(app).recorded);
+  const double waits = waits_for_processor(summary, step_times(app).recorded);
   if (waits >= kWorthSaying) {
-    text = fmt::format("wait for a core in **{}** of the step", percent(waits));
+    text = fmt::format("wait for {} in **{}** of the step",
+                       processor_words(*recorded.model), percent(waits));
   }
   if (tracer::is_disturbed(summary)) {
     text += fmt::format("{}take **{:.1f}x** their CPU time",
@@ -142,9 +145,11 @@ std::string core_words(const App& app) {
                         tracer::wall_over_cpu(summary.train));
   }
   if (text.empty()) return "";
-  return fmt::format(
-      "In the recording, {} {}; emulated devices have cores of their own.",
-      waits >= kWorthSaying ? "devices" : "kernels", text);
+  return fmt::format("In the recording, {} {}; {}.",
+                     waits >= kWorthSaying ? "devices" : "kernels", text,
+                     on_gpus(*recorded.model)
+                         ? "emulated kernels start as soon as they could"
+                         : "emulated devices have cores of their own");
 }
 
 /// Returns the longest gap of the emulated devices, and what binds it.
@@ -198,7 +203,7 @@ void draw_sliders(const Ui& ui, const Rect& area, App& app) {
   room.take_bottom(6);
   std::string notes = remark(panel);
   const ImU32 ink = panel.problem.empty() ? t.dim : t.warning;
-  for (const std::string& more : {core_words(app), longest_wait(app)}) {
+  for (const std::string& more : {processor_change(app), longest_wait(app)}) {
     if (!more.empty()) notes += (notes.empty() ? "" : " ") + more;
   }
   if (!notes.empty()) {

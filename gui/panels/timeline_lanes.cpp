@@ -172,8 +172,9 @@ class LanePainter {
   }
 
   /// Draws the time from a task's enqueueing to its start as stripes, which do not
-  /// reach into the previous task: strong where it could start and waits for a core or
-  /// for other ranks, faint where it waits for another task or, a copy, for a port.
+  /// reach into the previous task: strong where it could start and waits for a core,
+  /// the GPU or other ranks, faint where it waits for another task or, a copy, for a
+  /// port.
   void paint_wait(const DrawnRow& row, const Span& span, float x1) {
     const uint32_t index = event_of(row, span);
     const Event& event = f_.model.events[index];

@@ -28,14 +28,17 @@ double share_of(const tracer::SpentTimes& spent, size_t i) {
                     : static_cast<double>(spent.times[i]) / static_cast<double>(whole);
 }
 
-std::string tip_of(const tracer::SpentTimes& spent, size_t i) {
+std::string tip_of(const tracer::SpentTimes& spent, size_t i,
+                   tracer::Processor processor) {
   const tracer::SpentWords& words = tracer::words_of(static_cast<Spent>(i));
   return fmt::format("{}: {}, {}. {}", words.name, human_time(spent.times[i]),
-                     percent(share_of(spent, i)), words.rule);
+                     percent(share_of(spent, i)),
+                     tracer::rule_of(static_cast<Spent>(i), processor));
 }
 
 /// Draws the classes side by side. Returns true if one was clicked.
-bool draw_bar(const Ui& ui, const Rect& bar, const tracer::SpentTimes& spent) {
+bool draw_bar(const Ui& ui, const Rect& bar, const tracer::SpentTimes& spent,
+              tracer::Processor processor) {
   double before = 0;
   bool clicked = false;
   for (size_t i = 0; i < tracer::kSpents; ++i) {
@@ -49,7 +52,7 @@ bool draw_bar(const Ui& ui, const Rect& bar, const tracer::SpentTimes& spent) {
     ImGui::PushID(static_cast<int>(i));
     clicked |= ui.clicked("class", part, &hovered);
     ImGui::PopID();
-    if (hovered) ui.tooltip(tip_of(spent, i));
+    if (hovered) ui.tooltip(tip_of(spent, i, processor));
   }
   return clicked;
 }
@@ -59,10 +62,12 @@ bool draw_bar(const Ui& ui, const Rect& bar, const tracer::SpentTimes& spent) {
 class WhyColumn {
  public:
   /// Measures only, if `scroll` is nullptr. `rules`: beside the rows, if there is room.
-  WhyColumn(const Ui& ui, const Rect& area, const Scroll* scroll, bool rules)
+  WhyColumn(const Ui& ui, const Rect& area, const Scroll* scroll, bool rules,
+            tracer::Processor processor)
       : ui_(ui),
         area_(area),
         rules_(rules),
+        processor_(processor),
         x_(area.x),
         width_(area.w - 10),
         scroll_(scroll),
@@ -84,7 +89,7 @@ class WhyColumn {
   }
 
   void bar(const tracer::SpentTimes& spent) {
-    if (draws()) draw_bar(ui_, {x_, y_, width_, 24}, spent);
+    if (draws()) draw_bar(ui_, {x_, y_, width_, 24}, spent, processor_);
     y_ += 32;
   }
 
@@ -110,7 +115,7 @@ class WhyColumn {
                fmt::format("dev {}", split.devices[d].device));
       ImGui::PushID(static_cast<int>(d));
       draw_bar(ui_, {x_ + 48, y_ + 2, width_ - 48, kDeviceRow - 5},
-               split.devices[d].spent);
+               split.devices[d].spent, processor_);
       ImGui::PopID();
     }
   }
@@ -132,8 +137,8 @@ class WhyColumn {
     const float text = y_ + (kClassRow - ui_.line_height(Type::body)) / 2;
     const Rect rule{x_ + rule_at, y_ + 2, width_ - rule_at, 200};
     const auto draw_rule = [&](bool draw) {
-      return ui_.text_rich(rule, Type::small, Type::strong, t.dim, t.text, words.rule,
-                           draw);
+      return ui_.text_rich(rule, Type::small, Type::strong, t.dim, t.text,
+                           tracer::rule_of(static_cast<Spent>(i), processor_), draw);
     };
     const float high =
         rule_at > 0 ? std::max(kClassRow, draw_rule(false) + 4) : kClassRow;
@@ -154,12 +159,13 @@ class WhyColumn {
     ImGui::PushID(static_cast<int>(i));
     ui_.clicked("row", whole, &hovered);
     ImGui::PopID();
-    if (hovered) ui_.tooltip(tip_of(spent, i));
+    if (hovered) ui_.tooltip(tip_of(spent, i, processor_));
   }
 
   const Ui& ui_;
   const Rect area_;
   const bool rules_;
+  const tracer::Processor processor_;
   const float x_, width_;
   const Scroll* const scroll_;
   const float top_;
@@ -330,7 +336,8 @@ float why_bar_height(const OpenTrace& trace) {
 float draw_why_bar(const Ui& ui, const Rect& room, App& app) {
   const tracer::StepSummary* step = why_step(app.trace());
   if (step == nullptr) return 0;
-  if (draw_bar(ui, {room.x, room.y, room.w, 12}, step->split.spent)) {
+  const tracer::Processor processor = app.trace().why->summary.processor;
+  if (draw_bar(ui, {room.x, room.y, room.w, 12}, step->split.spent, processor)) {
     app.settings.why = !app.settings.why;
   }
   return why_bar_height(app.trace());
@@ -352,7 +359,7 @@ void draw_why(const Ui& ui, const Rect& area, App& app) {
   }
   draw_path_words(ui, room, path_words(trace, *step));
   const auto lay_out = [&](const Scroll* scroll, bool rules) {
-    WhyColumn column(ui, room, scroll, rules);
+    WhyColumn column(ui, room, scroll, rules, trace.why->summary.processor);
     fill_column(column, app, *step, t);
     return column.height();
   };

@@ -19,6 +19,7 @@ ClassLook class_look(const Theme& t, Spent spent) {
     case Spent::computing:
       return {phase_colour(t, phases::forward), false};
     case Spent::core:
+    case Spent::gpu:
       return {t.waiting, true};
     case Spent::scatter:
       return {reason_colour(t, reasons::scatter), false};

@@ -133,8 +133,8 @@ inline constexpr Template kEnglishDevices[] = {
      "read and written][, {rate}]."},
     {"kernel",
      "**{name}**[ of {module}] ran on {device}[ for **{time}**][ at **{rate}**][ "
-     "({impl})].[ Before that it waited {queued} for a core.][ It had a core for only "
-     "{cpu} of its duration.]"},
+     "({impl})].[ Before that it waited {queued} for {processor}.][ It had a core for "
+     "only {cpu} of its duration.][ The GPU ran it for only {gpu} of its duration.]"},
     {"kernel", "**{name}** ran[ on {lane}][ for **{time}**]."},
 
     // Waiting.

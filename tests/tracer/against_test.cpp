@@ -53,9 +53,9 @@ TEST(Against, SaysWhichKernelsDifferMost) {
 // Devices that had to share cores are not what is predicted.
 TEST(Against, SaysWhenTheRecordedDevicesSharedCores) {
   Against result = against(minimal(), minimal());
-  result.waiting_for_cores = 0.05;
+  result.waiting = 0.05;
   EXPECT_EQ(against_text(result, "m").find("waited for a core"), std::string::npos);
-  result.waiting_for_cores = 0.5;
+  result.waiting = 0.5;
   EXPECT_NE(against_text(result, "m").find("waited for a core during 50 %"),
             std::string::npos);
 
@@ -63,7 +63,7 @@ TEST(Against, SaysWhenTheRecordedDevicesSharedCores) {
   for (Event& event : waited.events) {
     if (event.is(categories::kernel)) event.args[keys::queued_us] = 1e6;
   }
-  EXPECT_GT(against(minimal(), waited).waiting_for_cores, 1);
+  EXPECT_GT(against(minimal(), waited).waiting, 1);
 }
 
 TEST(Against, RefusesARecordingOfSomethingElse) {

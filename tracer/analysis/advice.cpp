@@ -15,13 +15,27 @@ namespace {
 
 constexpr double kWorthHelping = 0.02;  ///< of the step
 
-enum class Remedy : uint8_t { other, device0, links, core, ranks, host, loader };
+enum class Remedy : uint8_t {
+  other,
+  device0,
+  links,
+  core,
+  gpu,
+  shared_gpu,
+  ranks,
+  host,
+  loader
+};
 
 Remedy remedy_for(std::string_view what, const Summary& summary) {
   static constexpr std::string_view of_dp[] = {reasons::scatter, reasons::replicate,
                                                reasons::gather,  reasons::reduce,
                                                reasons::targets, reasons::grad_scatter};
-  if (what == "waiting for a core") return Remedy::core;
+  if (what == kWaitingForCore) return Remedy::core;
+  if (what == kWaitingForGpu) {
+    const bool shared = summary.processor == Processor::shared_gpus;
+    return shared ? Remedy::shared_gpu : Remedy::gpu;
+  }
   if (what == "waiting for ranks") return Remedy::ranks;
   if (what == "host") return Remedy::host;
   if (what == phases::data) return Remedy::loader;
@@ -42,6 +56,12 @@ std::string_view words_of(Remedy remedy) {
     case Remedy::core:
       return " Fewer devices, or devices with cores of their own (`emulate`), wait "
              "less.";
+    case Remedy::gpu:
+      return " Fewer, larger kernels wait less: a larger batch or, on one device, a "
+             "step in one launch (`--cuda-graph`).";
+    case Remedy::shared_gpu:
+      return " One GPU per device, or fewer, larger kernels (a larger batch; on one "
+             "device, `--cuda-graph`), wait less.";
     case Remedy::ranks:
       return " The ranks that come last decide: look at what they run.";
     case Remedy::host:
@@ -87,7 +107,7 @@ std::string help_sentence(const StepSummary& step, const Summary& summary) {
                        summary.imported || step.own_pace || step.path <= 0 ||
                        step.length <= 0;
   if (unknown) return {};
-  std::array<Share, 7> shares;
+  std::array<Share, 9> shares;
   for (const PathShare& share : step.path_shares) {  // largest first
     if (is_computing(share.what)) continue;
     Share& own = shares[static_cast<size_t>(remedy_for(share.what, summary))];

@@ -31,6 +31,7 @@ class Builder {
   Builder(const Trace& trace, const Lanes& lanes, const Index& index,
           const Ranges& ranges, const Step& step)
       : trace_(trace), lanes_(lanes), index_(index), ranges_(ranges), step_(step) {
+    grid_.processor = processor_of(trace.lockstep);
     findings_.imported = trace.lockstep.contains(top::imported);
   }
 

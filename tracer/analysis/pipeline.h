@@ -6,7 +6,7 @@
 //   1. A kernel runs: `pass`, if an action of the schedule launched it; else `other`.
 //   2. Before a kernel of a pass whose input has arrived, or that does not wait for it:
 //      until the host launches the next kernel, `host`; while that waits for one of the
-//      machine's cores, `core`; the rest is `wake_ups`.
+//      machine's cores, `core`, or for its GPU, `gpu`; the rest is `wake_ups`.
 //   3. The input was computed, but is not here: until its copy is launched, `host`;
 //   then
 //      `link`.
@@ -27,6 +27,7 @@
 
 #include "engine/plan/pipeline.h"
 #include "tracer/analysis/steps.h"
+#include "tracer/format/processor.h"
 
 namespace lockstep::tracer {
 
@@ -40,17 +41,20 @@ enum class Slot : uint8_t {
   link,
   host,
   core,
+  gpu,
   wake_ups,
   other,
   unknown
 };
-inline constexpr size_t kSlots = 12;
+inline constexpr size_t kSlots = 13;
 
 struct SlotWords {
   const char* name;  ///< `waiting for a core`
   const char* rule;  ///< what belongs to it, in one sentence
 };
 const SlotWords& words_of(Slot slot);
+/// Returns the rule for devices on `processor`: it may be longer if they share GPUs.
+const char* rule_of(Slot slot, Processor processor);
 
 /// Times in ns, by class.
 struct SlotTimes {
@@ -104,6 +108,7 @@ struct PipelineStage {
 };
 
 struct Pipeline {
+  Processor processor = Processor::cores;
   std::string schedule;  ///< `1f1b`; "" if the trace does not say
   int micro_batches = 0;
   int rounds = 1;  ///< how often the step ran the schedule; this is the first time

@@ -8,7 +8,7 @@
 namespace lockstep::tracer {
 
 const SlotWords& words_of(Slot slot) {
-  static constexpr std::array<SlotWords, kSlots> words = {{
+  static const std::array<SlotWords, kSlots> words = {{
       {"passes", "a kernel of a pass runs"},
       {"fill",
        "it waits for its first forward or backward pass: the first micro-batch is "
@@ -20,11 +20,12 @@ const SlotWords& words_of(Slot slot) {
       {"imbalance",
        "it waits for another device's passes longer than with equally fast stages"},
       {"knock-on",
-       "it waits for a device that is late: links, cores or the host delayed it"},
+       "it waits for a device that is late: links, cores, a GPU or the host delayed "
+       "it"},
       {"link", "its input is computed, and on its way between the devices"},
       {"host", "its input is there, but the host has not launched its next kernel"},
-      {"waiting for a core",
-       "a kernel could start, but no core of this machine is free"},
+      {kWaitingForCore, waiting_rule(Processor::cores)},
+      {kWaitingForGpu, waiting_rule(Processor::gpus)},
       {"wake-ups",
        "all that was awaited has ended; a thread or a stream still wakes up"},
       {"other work",
@@ -32,6 +33,10 @@ const SlotWords& words_of(Slot slot) {
       {"unknown", "the trace does not say what the device waited for"},
   }};
   return words[static_cast<size_t>(slot)];
+}
+
+const char* rule_of(Slot slot, Processor processor) {
+  return slot == Slot::gpu ? waiting_rule(processor) : words_of(slot).rule;
 }
 
 namespace grid {
@@ -126,7 +131,8 @@ class Causes {
     if (gap.work->awaits) until_queued(*gap.work->awaits);
     until(gap.work->begin - gap.work->queued,
           findings_.imported ? Slot::unknown : Slot::wake_ups);
-    until(gap.end, gap.work->queued > 0 ? Slot::core : Slot::unknown);
+    const Slot queued = grid_.processor == Processor::cores ? Slot::core : Slot::gpu;
+    until(gap.end, gap.work->queued > 0 ? queued : Slot::unknown);
   }
 
   uint32_t last_pass() const {

@@ -49,7 +49,7 @@ using Parcel = std::tuple<bool, int, int>;
 struct Work {
   int64_t begin = 0, end = 0;
   int64_t launched = 0;     ///< when the op that enqueued it began
-  int64_t queued = 0;       ///< ns before `begin` in which it waited for a core
+  int64_t queued = 0;       ///< ns before `begin` of waiting for a core or the GPU
   uint32_t pass = kNoPass;  ///< kNoPass: of no pass
   std::optional<Parcel> awaits = {};  ///< a copy that its stream waited for
 };

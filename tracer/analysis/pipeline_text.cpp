@@ -32,7 +32,7 @@ std::string bubble_percent(double share) {
 std::string bubble_line(const std::vector<const Pipeline*>& steps,
                         const SlotTimes& times) {
   const Pipeline& first = *steps[0];
-  const bool has_parts = times[Slot::core] > 0;
+  const bool has_parts = times[Slot::core] + times[Slot::gpu] > 0;
   std::string text = fmt::format("  The bubble is {}{}", bubble_text(times),
                                  has_parts ? "" : " of it");
   if (!first.ideal) {
@@ -112,10 +112,11 @@ std::string bubble_text(const SlotTimes& times) {
   const auto shown = [](int64_t tenth) {
     return bubble_percent(static_cast<double>(tenth) / 1000);
   };
-  const int64_t all = tenths(times.idle()), core = tenths(times[Slot::core]);
-  if (times[Slot::core] == 0) return shown(all);
-  return fmt::format("{}: waiting for a core {}, all else {}", shown(all), shown(core),
-                     shown(all - core));
+  const Slot waits = times[Slot::gpu] > 0 ? Slot::gpu : Slot::core;
+  const int64_t all = tenths(times.idle()), waited = tenths(times[waits]);
+  if (times[waits] == 0) return shown(all);
+  return fmt::format("{}: {} {}, all else {}", shown(all), words_of(waits).name,
+                     shown(waited), shown(all - waited));
 }
 
 std::string pipelines_text(const std::vector<const Pipeline*>& steps) {

@@ -21,7 +21,8 @@ constexpr double kWorthMentioning = 0.10;
 /// A kernel starts once it has its cores and then computes: its wall time is
 /// its CPU time unless something else runs on these cores. (Waiting for a
 /// core comes before the start and is not included.) Above this ratio, the
-/// measurement reflects the other load on the machine more than the devices.
+/// measurement reflects the other load on the machine more than the devices. A GPU's
+/// task may launch several kernels, with gaps: nothing follows from its ratio.
 constexpr double kDisturbed = 1.3;
 
 /// If the speedup is at least this share of N, the extra devices are said to pay off.
@@ -50,7 +51,16 @@ std::string explain(const std::string& what, const std::string& share,
     const auto steps = static_cast<int64_t>(group.steps.size());
     return human_bytes(found == group.bytes_by_why.end() ? 0 : found->second / steps);
   };
-  if (what == "waiting for a core") {
+  if (what == kWaitingForGpu) {
+    return fmt::format(
+        "the devices wait for the GPU during {} of a step: {}", share,
+        summary.processor == Processor::shared_gpus
+            ? "a kernel's launch takes time, and devices that share a GPU may wait for "
+              "each other's kernels"
+            : "a kernel's launch takes time; a larger batch needs fewer launches per "
+              "image");
+  }
+  if (what == kWaitingForCore) {
     return fmt::format(
         "the devices wait for a core during {} of a step: they share too few cores, "
         "and more devices will not help",
@@ -105,7 +115,13 @@ std::string explain(const std::string& what, const std::string& share,
 
 /// One device shares nothing, so the sentence does not mention sharing.
 std::string explain_one_device(const std::string& what, const std::string& share) {
-  if (what == "waiting for a core") {
+  if (what == kWaitingForGpu) {
+    return fmt::format(
+        "the device waits for the GPU during {} of a step: a kernel's launch takes "
+        "time; a larger batch needs fewer launches per image",
+        share);
+  }
+  if (what == kWaitingForCore) {
     return fmt::format("the device waits for a core during {} of a step", share);
   }
   if (what == "host") {
@@ -117,7 +133,7 @@ std::string explain_one_device(const std::string& what, const std::string& share
   return fmt::format("`{}` takes {} of a step, while the device waits", what, share);
 }
 
-/// Returns the CPU time of forward, loss and backward in a step, in ns.
+/// Returns the CPU time (GPU time) of forward, loss and backward in a step, in ns.
 double computing_cpu(const StepGroup& group) {
   double cpu = 0;
   for (const StepSummary& step : group.steps) {
@@ -163,9 +179,10 @@ std::string nothing_stands_out(const Summary& summary, const Summary* single,
   const int lost = lost_to_smaller_kernels(*speedup);
   const std::string kernels =
       fmt::format(
-          "forward, loss and backward of {} smaller batches take {:.2f} times the CPU "
+          "forward, loss and backward of {} smaller batches take {:.2f} times the {} "
           "time of one device's",
-          summary.devices - summary.servers, cpu) +
+          summary.devices - summary.servers, cpu,
+          summary.processor == Processor::cores ? "CPU" : "GPU") +
       (lost > 0 ? fmt::format(" (a loss of {:.2f}x)", lost / 100.0) : "");
   if (speedup->hundredths >= kPays * static_cast<double>(100 * summary.devices)) {
     return "the extra devices pay off: " + busy +
@@ -207,7 +224,8 @@ double wall_over_cpu(const StepGroup& group) {
 }
 
 bool is_disturbed(const Summary& summary) {
-  return summary.clock != values::emulated && wall_over_cpu(summary.train) > kDisturbed;
+  return summary.processor == Processor::cores && summary.clock != values::emulated &&
+         wall_over_cpu(summary.train) > kDisturbed;
 }
 
 bool does_the_same_work(const Summary& summary, const Summary& single) {
@@ -249,6 +267,9 @@ std::string speedup_sentence(const Summary& summary, const Summary* single) {
                        devices_of(summary), as_fast(alone, step), human_time(step),
                        human_time(alone));
   }
+  const bool launches = summary.processor != Processor::cores && !summary.imported &&
+                        summary.clock != values::emulated;
+  if (launches) return {};  // one GPU would wait for launches, too: unknown how long
   const auto alone = std::llround(computing_cpu(summary.train));
   if (alone <= 0) return {};
   return fmt::format(

@@ -10,10 +10,10 @@
 namespace lockstep::tracer {
 
 const SpentWords& words_of(Spent spent) {
-  static constexpr std::array<SpentWords, kSpents> words = {{
+  static const std::array<SpentWords, kSpents> words = {{
       {"computing", "a kernel of forward, loss, backward or the optimizer runs"},
-      {"waiting for a core",
-       "a kernel could start, but no core of this machine is free"},
+      {kWaitingForCore, waiting_rule(Processor::cores)},
+      {kWaitingForGpu, waiting_rule(Processor::gpus)},
       {"scatter",
        "images, labels or gradients of outputs go to the devices, or a device waits "
        "for "
@@ -29,7 +29,7 @@ const SpentWords& words_of(Spent spent) {
       {"bucket copies",
        "kernels copy the means from DDP's buckets back to the gradients"},
       {"collectives",
-       "a collective's messages arrive, and no kernel runs or waits for a core"},
+       "a collective's messages arrive, and no kernel runs or could start"},
       {"collectives or imbalance",
        "no conclusion: in a collective whose messages the trace does not time, it "
        "transfers or waits for another rank"},
@@ -42,6 +42,10 @@ const SpentWords& words_of(Spent spent) {
       {"unknown", "the trace does not say what the device waited for"},
   }};
   return words[static_cast<size_t>(spent)];
+}
+
+const char* rule_of(Spent spent, Processor processor) {
+  return spent == Spent::gpu ? waiting_rule(processor) : words_of(spent).rule;
 }
 
 int64_t SpentTimes::sum() const {
@@ -145,7 +149,9 @@ Tracks::Tracks(const Trace& trace, const Lanes& lanes) : lanes_(lanes) {
     const auto sender = by_place_.find({lane.rank, facts.src});
     if (sender != by_place_.end()) tracks_[sender->second].tasks.push_back(work);
   }
+  const bool gpus = processor_of(trace.lockstep) != Processor::cores;
   for (Track& track : tracks_) {
+    track.queued_as = gpus ? Spent::gpu : Spent::core;
     int64_t last = INT64_MIN;
     for (const Work& work : track.tasks) {
       last = std::max(last, work.task->end());
@@ -219,7 +225,7 @@ struct Edge {
   int8_t change;
 };
 
-/// Waiting for a core is one class; the other levels have one slot for each.
+/// Waiting for a core or the GPU is one class; the other levels have one slot for each.
 constexpr size_t kCoreSlot = kSpents;
 constexpr size_t kSlots = 3 * kSpents + 1;
 static_assert(kSlots <= 64, "one bit for each");
@@ -232,8 +238,8 @@ uint8_t slot_of(Level level, Spent spent) {
   return static_cast<uint8_t>(before + static_cast<size_t>(spent));
 }
 
-Spent spent_of_slot(size_t slot) {
-  if (slot == kCoreSlot) return Spent::core;
+Spent spent_of_slot(const Track& track, size_t slot) {
+  if (slot == kCoreSlot) return track.queued_as;
   return static_cast<Spent>((slot < kCoreSlot ? slot : slot - 1) % kSpents);
 }
 
@@ -273,7 +279,7 @@ std::vector<Piece> pieces_of(const Track& track, int64_t begin, int64_t end) {
     if (ts <= at) return;
     Piece piece{at, ts, Spent::unknown, any == 0};
     if (any != 0) {
-      piece.spent = spent_of_slot(static_cast<size_t>(__builtin_ctzll(any)));
+      piece.spent = spent_of_slot(track, static_cast<size_t>(__builtin_ctzll(any)));
     }
     const bool same = !pieces.empty() && pieces.back().idle == piece.idle &&
                       pieces.back().spent == piece.spent;

@@ -4,7 +4,8 @@
 // The order of precedence, for one device at one moment:
 //   1. A kernel runs: `computing`, if it belongs to forward, loss, backward, the
 //      optimizer or no phase; else its phase (the first one listed in Spent).
-//   2. A kernel or copy has all that it waits for, except a core: `waiting for a core`.
+//   2. A kernel has all that it waits for, except a core: `waiting for a core`; on
+//      devices that are GPUs, it has not started: `waiting for the GPU`.
 //   3. It sends or receives a copy: the copy's reason.
 //   4. Inside a collective: `collectives` while a message arrives at it, else
 //      `imbalance`: other ranks have not sent. Where the messages were not recorded or
@@ -13,8 +14,8 @@
 //      launched, the thread that launches it works (`host`), loads data (`loader`) or
 //      waits in turn; if it has, it waits for an event. An awaited event of another
 //      device counts as what that device does (3, 4), or as `imbalance` if it computes
-//      or waits for a core. A rank whose step is over, or has not begun, waits for the
-//      others: `imbalance`.
+//      or waits for a core or the GPU. A rank whose step is over, or has not begun,
+//      waits for the others: `imbalance`.
 //   6. All that was awaited is over: `wake-ups`.
 #pragma once
 
@@ -25,12 +26,14 @@
 #include <vector>
 
 #include "tracer/analysis/steps.h"
+#include "tracer/format/processor.h"
 
 namespace lockstep::tracer {
 
 enum class Spent : uint8_t {
   computing,
   core,
+  gpu,
   scatter,
   replicate,
   gather,
@@ -47,13 +50,15 @@ enum class Spent : uint8_t {
   wake_ups,
   unknown
 };
-inline constexpr size_t kSpents = 17;
+inline constexpr size_t kSpents = 18;
 
 struct SpentWords {
   const char* name;  ///< `waiting for a core`
   const char* rule;  ///< what belongs to it, in one sentence
 };
 const SpentWords& words_of(Spent spent);
+/// Returns the rule for devices on `processor`: it may be longer if they share GPUs.
+const char* rule_of(Spent spent, Processor processor);
 
 /// Times in ns, by class.
 struct SpentTimes {

@@ -17,7 +17,7 @@ enum class Level : uint8_t { kernel, core, copy, collective };
 
 struct Work {
   const Event* task = nullptr;
-  int64_t queued = 0;  ///< ns before it starts, waiting for a core (or for ranks)
+  int64_t queued = 0;  ///< ns before it starts, waiting for a core, the GPU or ranks
   Level level = Level::kernel;
   Spent spent = Spent::other;
 };
@@ -25,8 +25,9 @@ struct Work {
 /// The tasks of one device, on all streams, and the copies that it sends.
 struct Track {
   int64_t rank = 0, device = 0;
-  std::vector<Work> tasks;           ///< by start
-  std::vector<int64_t> ends;         ///< the latest end of the tasks up to this one
+  Spent queued_as = Spent::core;  ///< the class of a kernel that could start: or `gpu`
+  std::vector<Work> tasks;        ///< by start
+  std::vector<int64_t> ends;      ///< the latest end of the tasks up to this one
   std::vector<int64_t> queued_from;  ///< when the first of this task and all later ones
                                      ///< began to wait
   /// Returns the first task that starts at or after `from`, or nullptr.

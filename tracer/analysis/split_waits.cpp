@@ -185,7 +185,7 @@ class StepSplit {
   /// Returns the class of waiting for a device that does `spent`.
   static Spent for_another(Spent spent) {
     const bool own = spent == Spent::computing || spent == Spent::core ||
-                     spent == Spent::bucket_copies;
+                     spent == Spent::gpu || spent == Spent::bucket_copies;
     return own ? Spent::imbalance : spent;
   }
 

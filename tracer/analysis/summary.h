@@ -19,7 +19,8 @@
 
 namespace lockstep::tracer {
 
-/// A share of the longest path: `host`, `waiting for a core`, a phase, a copy's reason.
+/// A share of the longest path: `host`, `waiting for a core` (`the GPU`), a phase, a
+/// copy's reason.
 struct PathShare {
   std::string what;
   int64_t nanoseconds = 0;
@@ -40,9 +41,9 @@ struct StepSummary {
   int64_t overhang = 0;   ///< ns from the host's end to the last device event's
   std::vector<NamedPhase> phases;        ///< in the order in which they began
   std::map<int64_t, int64_t> computing;  ///< device → ns in which a kernel ran
-  int64_t queued = 0;                    ///< ns that kernels waited for a core, total
+  int64_t queued = 0;                    ///< ns in which kernels waited, total
   int64_t kernel_wall = 0;    ///< ns from the start to the end of each kernel, total
-  int64_t kernel_cpu = 0;     ///< ns of CPU time used by kernels
+  int64_t kernel_cpu = 0;     ///< ns of CPU time of kernels; on GPUs, of GPU time
   int64_t computing_cpu = 0;  ///< … by those of forward, loss and backward; on the
                               ///< emulated clock, how long they take there
   std::map<int64_t, int64_t> rank_lengths;   ///< rank → ns of that rank's step
@@ -105,11 +106,12 @@ struct Summary {
   int64_t devices = 0;        ///< workers and parameter servers
   int64_t servers = 0;        ///< parameter servers, on the last devices
   bool null_devices = false;  ///< devices of type null, which compute nothing
-  bool imported = false;      ///< dependencies between events are unknown
-  std::string failure;        ///< the error that ended the run, if one did
-  std::string cut;            ///< of an import: what its file lacks
-  std::string left_out;       ///< … and what was not taken from it
-  int64_t rank = kNone;       ///< rank of the file, if it holds one rank of several
+  Processor processor = Processor::cores;  ///< what runs the kernels
+  bool imported = false;                   ///< dependencies between events are unknown
+  std::string failure;                     ///< the error that ended the run, if one did
+  std::string cut;                         ///< of an import: what its file lacks
+  std::string left_out;                    ///< … and what was not taken from it
+  int64_t rank = kNone;  ///< rank of the file, if it holds one rank of several
   int64_t world_size = 1;
   StepGroup train, eval;
   Staleness staleness;                   ///< of a model that workers share
@@ -141,7 +143,7 @@ std::string limiting_sentence(const Summary& summary, const Summary* single = nu
 /// Returns how fast the devices are against one, in one sentence. `single` is used if
 /// it trained the same architecture with the same batch per step on one device, on the
 /// same clock. Otherwise one device's step is estimated from the time of our kernels.
-/// "" for one device, and where times mean nothing.
+/// "" for one device, where times mean nothing, and for GPUs without `single`.
 std::string speedup_sentence(const Summary& summary, const Summary* single = nullptr);
 
 /// Returns true if `single` is a trace of one device that trained the same network with
@@ -158,7 +160,7 @@ inline constexpr double kColdStep = 1.5;
 double wall_over_cpu(const StepGroup& group);
 
 /// Returns whether kernels took so much longer than their CPU time that other programs
-/// must have used the cores. Never on the emulated clock.
+/// must have used the cores. Never on the emulated clock, or on GPUs.
 bool is_disturbed(const Summary& summary);
 
 std::string summary_text(const Summary& summary);  ///< 100 columns wide

@@ -320,11 +320,12 @@ std::string memory_table(const Summary& summary) {
 
 std::string kernel_table(const Summary& summary) {
   if (summary.kernels.empty()) return {};
-  const auto cpu = [&](const std::string& text) {  // a GPU's kernels use none
+  const auto cpu = [&](const std::string& text) {  // an import has none
     return summary.imported ? "" : fmt::format("{:>12}", text);
   };
-  std::string text = fmt::format("\n{:<52}{:>8}{:>12}{}\n", "kernels by implementation",
-                                 "count", "wall", cpu("cpu"));
+  std::string text =
+      fmt::format("\n{:<52}{:>8}{:>12}{}\n", "kernels by implementation", "count",
+                  "wall", cpu(summary.processor == Processor::cores ? "cpu" : "gpu"));
   const size_t rows = std::min(summary.kernels.size(), kMaxRows);
   for (size_t i = 0; i < rows; ++i) {
     const KernelTime& time = summary.kernels[i];

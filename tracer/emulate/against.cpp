@@ -95,7 +95,7 @@ PredictedTime largest_difference(const std::map<std::string, double>& predicted,
   return worst;
 }
 
-double share_waiting_for_cores(const StepGroup& recorded, int64_t devices) {
+double share_waiting(const StepGroup& recorded, int64_t devices) {
   double waited = 0, whole = 0;
   for (const StepSummary& step : recorded.steps) {
     waited += static_cast<double>(step.queued);
@@ -113,7 +113,8 @@ Against against(const Trace& predicted, const Trace& recorded) {
   result.times = compare_phases(ours.train, theirs.train);
   result.worst_kernels = largest_difference(kernels_by_op(predicted, ours),
                                             kernels_by_op(recorded, theirs));
-  result.waiting_for_cores = share_waiting_for_cores(theirs.train, theirs.devices);
+  result.processor = theirs.processor;
+  result.waiting = share_waiting(theirs.train, theirs.devices);
   return result;
 }
 
@@ -134,12 +135,15 @@ std::string against_text(const Against& result, const std::string& recorded_name
         "device.\n",
         worst.what, human_time(worst.predicted), human_time(worst.recorded));
   }
-  if (result.waiting_for_cores > 0.05) {
+  const bool on_gpus = result.processor != Processor::cores;
+  if (result.waiting > 0.05) {
     text += fmt::format(
-        "The recorded devices waited for a core during {} of their time, but the "
-        "prediction is for devices with hardware of their own; fix: record with fewer "
-        "devices, or on more cores\n",
-        percent(result.waiting_for_cores));
+        "The recorded devices waited for {} during {} of their time, but {}\n",
+        on_gpus ? "the GPU" : "a core", percent(result.waiting),
+        on_gpus ? "the prediction starts each kernel as soon as it could start; fix: "
+                  "record a larger batch, or one GPU per device"
+                : "the prediction is for devices with hardware of their own; fix: "
+                  "record with fewer devices, or on more cores");
   }
   return text;
 }
@@ -153,9 +157,10 @@ Json against_json(const Against& result) {
   };
   Json times = Json::array();
   for (const PredictedTime& time : result.times) times.push_back(row(time));
+  const bool on_cores = result.processor == Processor::cores;
   return {{"times", times},
           {"worst_kernels", row(result.worst_kernels)},
-          {"waiting_for_cores", result.waiting_for_cores}};
+          {on_cores ? "waiting_for_cores" : "waiting_for_gpu", result.waiting}};
 }
 
 }  // namespace lockstep::tracer

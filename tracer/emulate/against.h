@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "tracer/format/processor.h"
 #include "tracer/format/trace.h"
 
 namespace lockstep::tracer {
@@ -23,8 +24,10 @@ struct Against {
   std::vector<PredictedTime> times;  ///< the step first, then each phase in order
   /// The kernels, by operation, whose times differ most: per step and device.
   PredictedTime worst_kernels;
-  /// The share of the recorded devices' time in which they waited for a core.
-  double waiting_for_cores = 0;
+  /// The share of the recorded devices' time in which kernels waited for a core or, on
+  /// GPUs, for the GPU.
+  double waiting = 0;
+  Processor processor = Processor::cores;  ///< of the recorded devices
 };
 
 /// Throws std::runtime_error if the two traces differ in mode, network, devices or

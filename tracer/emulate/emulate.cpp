@@ -122,12 +122,13 @@ Weights own_hardware(const EmulateOptions& options) {
   return {duration, at_once, wake_up, options.host_scale, options.interference};
 }
 
-std::string assumptions(const EmulateOptions& options) {
+std::string assumptions(const EmulateOptions& options, Processor processor) {
   if (options.measured_durations) return "every recorded duration and gap is kept";
+  const char* const time = processor == Processor::cores ? "CPU time" : "GPU time";
   const std::string kernel =
       options.compute_scale == 1
-          ? "its CPU time"
-          : fmt::format("1/{:.4g} of its CPU time", options.compute_scale);
+          ? fmt::format("its {}", time)
+          : fmt::format("1/{:.4g} of its {}", options.compute_scale, time);
   const std::string host =
       options.host_scale == 1
           ? "keeps its recorded pace"
@@ -189,7 +190,7 @@ Trace emulate(Trace trace, const EmulateOptions& options) {
   }
   sort_events(result.events);
   result.lockstep[top::clock] = values::emulated;
-  std::string assumed = assumptions(options);
+  std::string assumed = assumptions(options, processor_of(result.lockstep));
   if (const std::string how = construction(result); !how.empty()) {
     assumed += "; " + how;
   }

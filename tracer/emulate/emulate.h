@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "tracer/format/processor.h"
 #include "tracer/format/trace.h"
 
 namespace lockstep::tracer {
@@ -41,7 +42,8 @@ struct EmulateOptions {
 double kernel_flops_per_second(const Trace& trace);
 
 /// Returns one line that describes the assumptions behind the emulated times.
-std::string assumptions(const EmulateOptions& options);
+std::string assumptions(const EmulateOptions& options,
+                        Processor processor = Processor::cores);
 
 /// Re-times a trace. Kernels last as long as their CPU time (`cpu_us`, else `dur`),
 /// divided by `compute_scale`, and do not wait for a core; the duration of a copy is

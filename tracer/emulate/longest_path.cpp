@@ -6,6 +6,7 @@
 
 #include "tracer/analysis/run_both.h"
 #include "tracer/format/lanes.h"
+#include "tracer/format/processor.h"
 #include "tracer/format/times.h"
 
 namespace lockstep::tracer {
@@ -14,7 +15,7 @@ namespace {
 
 int64_t queued(const Event& task) { return duration_arg(task.args, keys::queued_us); }
 
-/// Waiting for a core is part of the kernel's weight. Any other time
+/// Waiting for a core or the GPU is part of the kernel's weight. Any other time
 /// recorded between the last awaited end and the start is not an edge and
 /// does not count; neither does the time that a thread took to wake up.
 Weights path_weights() {
@@ -170,7 +171,7 @@ class PathFinder {
     if (!is_task(event)) return "host";
     if (!TimingGraph::is_end(moment)) {
       const bool between_ranks = event.args.contains(keys::group);
-      return between_ranks ? "waiting for ranks" : "waiting for a core";
+      return between_ranks ? "waiting for ranks" : queued_;
     }
     std::string_view why, phase;
     event.args.for_each([&](std::string_view key, const Value& value) {
@@ -185,6 +186,7 @@ class PathFinder {
   }
 
   const Trace& trace_;
+  const char* const queued_ = waiting_name(processor_of(trace_.lockstep));
   const TimingGraph& graph_;
   const Lanes& lanes_;
   const Schedule& schedule_;

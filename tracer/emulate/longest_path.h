@@ -15,7 +15,7 @@ namespace lockstep::tracer {
 /// A section of the longest path, spent in one event or on the host between events.
 struct PathPiece {
   int64_t event = kNone;  ///< id of the task, or of the host event containing it
-  std::string what;       ///< `host`, `waiting for a core`, or the task's phase
+  std::string what;       ///< `host`, `waiting for a core` (`the GPU`), or the phase
   int64_t nanoseconds = 0;
   int64_t offset = 0;  ///< ns from the event's recorded start to the piece's end
 };

@@ -13,8 +13,8 @@ namespace lockstep::tracer {
 
 struct KernelFacts {
   std::string_view phase, impl;
-  int64_t queued = 0;  ///< ns spent waiting for a core
-  int64_t cpu = 0;     ///< ns of CPU time; the event's duration if not measured
+  int64_t queued = 0;  ///< ns spent waiting for a core or the GPU
+  int64_t cpu = 0;     ///< ns of CPU time (of a GPU: in which it ran); else dur
 };
 
 /// For a `copy`, or one half of it (`send`, `recv`).

@@ -282,7 +282,8 @@ Trace SymmetricDdp::representatives(const EmulateOptions& options,
   result.lockstep[top::constructed]["representatives"] = ranks;
   result.lockstep[top::clock] = values::emulated;
   result.lockstep[top::emulation] = {
-      {"assumed", assumptions(options) + "; " + construction(result)},
+      {"assumed", assumptions(options, processor_of(p.recorded.lockstep)) + "; " +
+                      construction(result)},
       {"durations", "own hardware"},
       {"link_gb_per_s", options.link.gb_per_s},
       {"link_latency_us", options.link.latency_us}};
