@@ -3,7 +3,7 @@
 #include <set>
 #include <string>
 
-#include "tracer/format/args.h"
+#include "tracer/format/keys.h"
 
 namespace lockstep::tracer {
 

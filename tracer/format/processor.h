@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <string_view>
 
-#include "tracer/format/keys.h"
+#include "tracer/format/args.h"
 
 namespace lockstep::tracer {
 
