@@ -312,8 +312,13 @@ void TimingGraph::add_carried() {
     }
     if (anchor == kNobody && event.ph == 'C') {
       anchor = host_last[last.rank];
+      if (anchor == kNobody) anchor = last.moment;
       const auto [before, first] = counter_last.emplace(event.pid, moment);
-      if (!first) add(moment, Kind::carried, std::exchange(before->second, moment));
+      if (!first) {
+        const size_t previous = std::exchange(before->second, moment);
+        if (anchor == kNobody) anchor = static_cast<uint32_t>(previous);
+        add(moment, Kind::carried, previous);
+      }
     }
     if (anchor == kNobody) anchor = last.moment;
     if (anchor != kNobody) {
