@@ -10,8 +10,9 @@ namespace lockstep {
 /// Returns the 32 bytes of the SHA-256 of `bytes`. Source: FIPS 180-4.
 std::string sha256(std::string_view bytes);
 
-/// Returns the 32 bytes of HMAC-SHA-256: only who knows `key` can compute them, and
-/// they tell nothing about it. Source: RFC 2104.
+/// Returns the 32 bytes of HMAC-SHA-256. Only who knows `key` can compute them. They do
+/// not reveal a random key; one that can be guessed can be found by trying. Source: RFC
+/// 2104.
 std::string hmac_sha256(std::string_view key, std::string_view message);
 
 /// Returns whether the two are equal. How long it takes depends on their lengths only,

@@ -48,28 +48,28 @@ enum class OpCode : uint8_t {
   avg_pool2d_backward,         ///< dy → dx
   adaptive_avg_pool2d,         ///< x → y
   adaptive_avg_pool2d_backward,  ///< dy → dx
-  add,                           ///< a, b, [y] → a + b, with y 0 where y ≤ 0; may be in
-                                 ///< place on a
-  subtract,                      ///< a, b → a − b; here and below b may be a scalar
-  multiply,                      ///< a, b → a · b
-  divide,                        ///< a, b → a / b
-  scale,                         ///< x → x · scalar[0]
-  fill,                          ///< → scalar[0] everywhere
-  copy,                          ///< x → y, same elements, y plain (also `contiguous`)
-  transpose,                     ///< x R×C, plain → xᵀ
-  flatten_many,                  ///< n plain tensors → one flat tensor
-  dropout,                       ///< x → y, mask u8; scalars p, seed, stream
-  dropout_backward,              ///< dy, mask → dx; scalar p
-  log_softmax,                   ///< x N×C → y
-  log_softmax_backward,          ///< dy, y → dx
-  nll_loss,                      ///< log p N×C, labels i64 N → loss [], flag `mean`
-  nll_loss_backward,             ///< dloss [], labels → d log p
-  correct_in_top_k,  ///< logits N×C, labels → percentage of rows within top k
-  sgd,               ///< (p, g, buf)* → in place; scalars lr, momentum, wd, first
-  adam,              ///< (p, g, m, v, [max v])* → in place; k: tensors per parameter;
-                     ///< scalars lr, beta1, beta2, eps, wd, step
-  rmsprop,           ///< (p, g, v, [avg], [buf])* → in place; k: tensors per parameter;
-                     ///< scalars lr, alpha, eps, wd, momentum, first, centered
+  add,                   ///< a, b, [y] → a + b, with y 0 where not y > 0; may be in
+                         ///< place on a
+  subtract,              ///< a, b → a − b; here and below b may be a scalar
+  multiply,              ///< a, b → a · b
+  divide,                ///< a, b → a / b
+  scale,                 ///< x → x · scalar[0]
+  fill,                  ///< → scalar[0] everywhere
+  copy,                  ///< x → y, same elements, y plain (also `contiguous`)
+  transpose,             ///< x R×C, plain → xᵀ
+  flatten_many,          ///< n plain tensors → one flat tensor
+  dropout,               ///< x → y, mask u8; scalars p, seed, stream
+  dropout_backward,      ///< dy, mask → dx; scalar p
+  log_softmax,           ///< x N×C → y
+  log_softmax_backward,  ///< dy, y → dx
+  nll_loss,              ///< log p N×C, labels i64 N → loss [], flag `mean`
+  nll_loss_backward,     ///< dloss [], labels → d log p
+  correct_in_top_k,      ///< logits N×C, labels → percentage of rows within top k
+  sgd,                   ///< (p, g, buf)* → in place; scalars lr, momentum, wd, first
+  adam,     ///< (p, g, m, v, [max v])* → in place; k: tensors per parameter;
+            ///< scalars lr, beta1, beta2, eps, wd, step
+  rmsprop,  ///< (p, g, v, [avg], [buf])* → in place; k: tensors per parameter;
+            ///< scalars lr, alpha, eps, wd, momentum, first, centered
   count_
 };
 

@@ -46,7 +46,7 @@ class ServerAccess {
 
   /// Makes an update: the optimizer's step with `scale` times the sum of the gradients
   /// of `workers`, which have arrived. They are used then. At most one in a push.
-  virtual void update(const std::set<int>& workers, double scale) = 0;
+  virtual void update(std::set<int> workers, double scale) = 0;
   /// Forgets a gradient that has arrived.
   virtual void discard(int worker) = 0;
 };

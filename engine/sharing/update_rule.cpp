@@ -49,7 +49,7 @@ UpdateRule::Push UpdateRule::push(int worker) {
   return push_;
 }
 
-void UpdateRule::update(const std::set<int>& workers, double scale) {
+void UpdateRule::update(std::set<int> workers, double scale) {
   if (!push_.applied.empty()) {
     throw std::logic_error("a push has made two updates; fix: make one at most");
   }

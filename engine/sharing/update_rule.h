@@ -60,7 +60,7 @@ class UpdateRule : private ServerAccess {
   std::vector<int> workers() const override;
   const std::set<int>& arrived() const override { return waiting_; }
   size_t needed() const override;
-  void update(const std::set<int>& workers, double scale) override;
+  void update(std::set<int> workers, double scale) override;
   void discard(int worker) override;
 
   bool is_sync() const { return options_.consistency == Consistency::sync; }

@@ -9,12 +9,12 @@ using namespace lockstep;
 using sharing::LocalSgdOptions;  // period, warmup_steps
 
 /// A rank's step number `step`, counted from 0, when its gradients are there.
-/// `rank.optimizer_step()` makes the optimizer's step with them. `rank.average()`
-/// averages with the other ranks, by the function below. After how many steps that is
-/// due follows from `step` alone, so that all ranks agree, and so that a resumed run
-/// goes on where it was: the first average comes right after the first step that
-/// follows `options.warmup_steps` others, and from then on there is one every
-/// `options.period` steps.
+/// `rank.optimizer_step()` makes the optimizer's step with them, in every step, also in
+/// the warm-up. `rank.average()` averages with the other ranks, by the function below.
+/// After how many steps that is due follows from `step` alone, so that all ranks agree,
+/// and so that a resumed run goes on where it was: the first average comes right after
+/// the first step that follows `options.warmup_steps` others, and from then on there is
+/// one every `options.period` steps.
 void local_step(sharing::LocalAccess& rank, const LocalSgdOptions& options,
                 int64_t step) {
   // [solution-step]

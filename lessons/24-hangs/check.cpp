@@ -93,8 +93,8 @@ LESSON_TEST(24, on_rank_0, "only rank 0 evaluates, and all get the accuracy") {
     exam.equal(what + ": evaluations that each rank makes", evaluations,
                run.evaluations,
                {"rank 0 evaluates once, the others wait for its result", kAlone});
-    exam.close(what + ": the accuracy that each rank returns, of 0.75",
-               std::vector<double>(size, 0.75), accuracies, 0,
+    exam.close(what + ": the accuracy that each rank returns, of 0.7",
+               std::vector<double>(size, 0.7), accuracies, 0,
                {"all ranks decide with it whether to stop. If one of them gets another "
                 "number, it goes on alone, and that is the next hang",
                 kAlone});
@@ -137,7 +137,8 @@ LESSON_TEST(24, careful, "a loss that is not finite, on any rank") {
                              kSkip}
                    : Because{"the gradients of a loss that is not finite get into the "
                              "mean of all. Exchange whether the loss is finite: a "
-                             "maximum of the losses, or rank 0's, does not tell",
+                             "maximum of the losses, or rank 0's, does not tell. "
+                             "Infinity is not finite either: `std::isfinite`",
                              kSkip});
     exam.equal(what + ": what each rank returns",
                std::vector<int>(losses.size(), finite), made,
@@ -248,6 +249,18 @@ LESSON_TEST(24, another_call, "the watchdog: a rank that does something else") {
   expect_named(
       exam, {usual, usual, other, other}, {1, {0, 1, 2, 3}},
       {"two against two: nobody can tell who is right, so all are named", kWho});
+  const Because most{
+      "those that differ from what more than half of the ranks have called are named, "
+      "however many they are; without such a majority, all are",
+      kWho};
+  expect_named(exam, {usual, usual, usual, other, other}, {1, {3, 4}}, most);
+  Calls third = usual;
+  third[1] = "all_reduce 40";
+  expect_named(exam, {usual, usual, other, third}, {1, {0, 1, 2, 3}}, most);
+  Calls same_size = usual;
+  same_size[1] = "broadcast 2048";
+  expect_named(exam, {usual, usual, same_size}, {1, {2}},
+               {"another operation of the same size is another collective", kWho});
   expect_named(exam, {usual, other, {usual[0]}}, {1, {2}},
                {"a rank that has not come is missing, whatever the others do", kWho});
 }

@@ -120,11 +120,11 @@ inline RanksRun run_ranks(
                       [&, rank] {
                         point.meet(rank, "broadcast buffers", 0, ignore);
                         ++run.evaluations[rank];
-                        return 0.75;
+                        return 0.7;
                       },
                       [&, rank] {
                         ++run.evaluations[rank];
-                        return 0.75;
+                        return 0.7;
                       }};
     try {
       work(group, model);

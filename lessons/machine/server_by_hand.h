@@ -58,7 +58,7 @@ class ServerByHand : public sharing::ServerAccess {
   size_t needed() const override {
     return std::max<size_t>(1, std::min(workers().size(), workers_.size() - backup_));
   }
-  void update(const std::set<int>& workers, double scale) override {
+  void update(std::set<int> workers, double scale) override {
     if (++updates_in_push_ > 1) {
       throw Wrong{
           "updates in one push",

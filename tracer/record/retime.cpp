@@ -177,7 +177,7 @@ class Retiming {
     }
   }
 
-  /// Scales a modelled message along with its collective.
+  /// Moves a message, modelled or received by the host, along with its collective.
   void follow(RetimedTask& message) {
     const RetimedTask& whole = *message.collective;
     const int64_t length = whole.old_end - whole.old_begin;

@@ -27,8 +27,8 @@ constexpr Index blocks_for_rows(Index rows) {
   return std::min(divided_up(rows, kThreads / kWarp), kMostBlocks);
 }
 
-/// Kernels over columns use so few registers that a multiprocessor holds this many of
-/// their blocks.
+/// The compiler limits the registers of kernels over columns so that a multiprocessor
+/// can hold this many of their blocks.
 inline constexpr Index kLeastBlocks = 3;
 
 /// The maximum number of elements that such a kernel loads before it processes the
@@ -44,7 +44,7 @@ struct ColumnsShape {
 };
 /// REQUIRES: rows > 0, 0 < columns ≤ 2^20 and rows · columns < 2^31.
 constexpr ColumnsShape columns_shape(Index rows, Index columns) {
-  constexpr Index kMostBlocksOfColumns = 528;  // 4 on each SM of an H100
+  constexpr Index kMostBlocksOfColumns = 528;  // 4 for each multiprocessor of an H100
   const Index wanted = divided_up(rows, kMostAtOnce) * columns;
   const Index least = divided_up(columns, kThreads);
   const Index blocks =

@@ -17,6 +17,7 @@
 namespace lockstep::distributed {
 namespace {
 
+constexpr Milliseconds kPause{100};  // after a failure to accept
 constexpr std::string_view kGreeting = "LKSR";
 constexpr size_t kRankDigits = 8, kTokenBytes = 16;
 constexpr size_t kGreetingBytes = kGreeting.size() + kRankDigits + 2 * kTokenBytes;
@@ -48,18 +49,21 @@ std::vector<std::pair<int, Fd>> Reception::attend(const Fd& wake, TimePoint dead
   const auto now_until = [&](const Guest& guest) {
     return guest.since + (is_full() ? kLeast : kTimeToGreet);
   };
+  const bool accepts = !is_full() && Clock::now() >= accept_again_;
   std::vector<pollfd> waits{{wake.get(), POLLIN, 0},
-                            {is_full() ? -1 : listener_.get(), POLLIN, 0}};
+                            {accepts ? listener_.get() : -1, POLLIN, 0}};
+  if (!accepts && !is_full()) deadline = std::min(deadline, accept_again_);
   for (const Guest& guest : guests_) waits.push_back({guest.socket.get(), POLLIN, 0});
   if (!guests_.empty()) deadline = std::min(deadline, now_until(guests_.front()));
   ::poll(waits.data(), waits.size(), poll_timeout(deadline));
 
   std::vector<std::pair<int, Fd>> arrived;
   const auto now = Clock::now();
-  size_t i = 2;
-  std::erase_if(guests_, [&](Guest& guest) {
-    return waits[i++].revents != 0 && read_greeting(guest, arrived);
-  });
+  for (size_t i = 0; i < guests_.size(); ++i) {
+    Guest& guest = guests_[i];
+    if (waits[i + 2].revents && read_greeting(guest, arrived)) guest.socket = Fd();
+  }
+  std::erase_if(guests_, [](const Guest& guest) { return !guest.socket; });
   while (!guests_.empty() && now >= now_until(guests_.front())) guests_.pop_front();
   if (waits[1].revents) accept_next(now);
   return arrived;
@@ -71,6 +75,9 @@ void Reception::accept_next(TimePoint now) {
     guests_.push_back({std::move(socket), now, ""});
   } else if ((errno == EMFILE || errno == ENFILE) && !guests_.empty()) {
     guests_.pop_front();
+  } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
+             errno == ENOMEM) {
+    accept_again_ = now + kPause;  // the listener stays readable meanwhile
   }
 }
 

@@ -43,6 +43,7 @@ class Reception {
   Fd listener_;
   std::string address_;
   std::deque<Guest> guests_;  ///< oldest first
+  TimePoint accept_again_{};  ///< when the last attempt failed for lack of memory
 };
 
 /// A connection to the rank at `address` (see Reception::address), which has been

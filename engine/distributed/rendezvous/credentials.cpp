@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <cstring>
 #include <fstream>
-#include <iterator>
+#include <sstream>
 #include <stdexcept>
 
 #include "base/sha256.h"
@@ -18,8 +18,10 @@ constexpr size_t kSecretBytes = 32;
 
 std::string secret_in(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(file), {}};
-  if (!file) {
+  std::ostringstream read;
+  read << file.rdbuf();  // a directory sets badbit
+  std::string text = read.str();
+  if (!file || read.bad()) {
     throw std::runtime_error(fmt::format(
         "{}: cannot be read: {}; fix: let {} name a file with the job's secret", path,
         std::strerror(errno), kSecretFileVariable));
@@ -43,7 +45,11 @@ Credentials read_credentials(const std::map<std::string, std::string>& variables
   Credentials read{text(kRunIdVariable), text(kSecretVariable)};
   const std::string torch = text("TORCHELASTIC_RUN_ID"), step = text("SLURM_STEP_ID");
   if (read.run_id.empty() && torch != "none") read.run_id = torch;
-  if (read.run_id.empty() && !step.empty()) {
+  // Ranks that torchrun, `launch` or mpirun starts inherit the step of their launcher,
+  // and that may be another one on each node.
+  const bool are_tasks_of_srun =
+      !step.empty() && torch.empty() && text("OMPI_COMM_WORLD_RANK").empty();
+  if (read.run_id.empty() && are_tasks_of_srun) {
     read.run_id = text("SLURM_JOB_ID") + "." + step;
   }
   const std::string file = text(kSecretFileVariable);

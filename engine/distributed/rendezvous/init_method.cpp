@@ -144,14 +144,18 @@ LocalPlace place_in(const std::string& path, Milliseconds timeout) {
   }
 }
 
+/// In place of a secret: rank 0 has one from its environment, as the others must.
+constexpr const char* kNotDrawn = "-";
+
 /// Writes a file that only this user can read, in whole or not at all.
 void write_private(const std::string& path, const std::string& text) {
   const std::string temporary = path + ".tmp";
   ::unlink(temporary.c_str());
   const Fd file(::open(temporary.c_str(),
                        O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-  const bool written = file && ::write(file.get(), text.data(), text.size()) ==
-                                   static_cast<ssize_t>(text.size());
+  const auto size = file ? ::write(file.get(), text.data(), text.size()) : -1;
+  if (size >= 0 && size < std::ssize(text)) errno = ENOSPC;
+  const bool written = size == std::ssize(text);
   if (written && ::rename(temporary.c_str(), path.c_str()) == 0) return;
   throw std::runtime_error(
       fmt::format("{}: cannot be written: {}; fix: use --dist-url tcp://127.0.0.1:PORT",
@@ -164,7 +168,9 @@ std::shared_ptr<Store> make_local_store(const InitMethod& init, int rank,
   Credentials credentials = init.credentials;
   if (rank != 0) {
     const LocalPlace place = place_in(init.path, timeout);
-    if (credentials.secret.empty()) credentials.secret = place.secret;
+    if (credentials.secret.empty() && place.secret != kNotDrawn) {
+      credentials.secret = place.secret;
+    }
     return std::make_shared<TcpStore>(here, place.port, timeout, nullptr, credentials);
   }
   const bool draws = credentials.secret.empty();
@@ -173,7 +179,7 @@ std::shared_ptr<Store> make_local_store(const InitMethod& init, int rank,
       std::make_unique<TcpStoreServer>(here, 0, TcpStoreServer::Limits{}, credentials);
   const int port = server->port();
   write_private(init.path,
-                fmt::format("{} {}\n", port, draws ? credentials.secret : "set"));
+                fmt::format("{} {}\n", port, draws ? credentials.secret : kNotDrawn));
   return std::make_shared<TcpStore>(here, port, timeout, std::move(server),
                                     credentials);
 }

@@ -27,7 +27,8 @@ namespace lockstep::distributed {
 ///
 /// A connection is a stranger's until its greeting (credentials.h) has proved that its
 /// process takes part in the job. Strangers can send a greeting and nothing else, and
-/// have little time; they never keep members out.
+/// have little time. They do not take members' places, but many of them can delay a
+/// member's connection.
 /// Source: torch/csrc/distributed/c10d/TCPStoreBackend.cpp.
 class TcpStoreServer {
  public:
@@ -88,8 +89,8 @@ class TcpStoreServer {
   void serve();
   void watch(const Fd& fd, int64_t id, uint32_t& watched, uint32_t events);
   void watch(store::Service::Client id, Connection& connection);
-  int milliseconds_to_sleep() const;
-  bool may_accept() const;
+  int milliseconds_to_sleep(TimePoint now) const;
+  bool may_accept(TimePoint now) const;
   Milliseconds time_to_greet() const;
   void accept_next();
   bool drop_oldest_stranger();

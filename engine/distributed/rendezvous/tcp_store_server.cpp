@@ -99,10 +99,11 @@ void TcpStoreServer::serve() {
   uint32_t stop_watched = 0;
   watch(stop_, kStop, stop_watched, EPOLLIN);
   for (;;) {
-    watch(listener_, kListener, listener_watched_, may_accept() ? EPOLLIN : 0);
+    const TimePoint now = Clock::now();
+    watch(listener_, kListener, listener_watched_, may_accept(now) ? EPOLLIN : 0);
     std::array<epoll_event, 64> events;
     const int count = ::epoll_wait(epoll_.get(), events.data(), events.size(),
-                                   milliseconds_to_sleep());
+                                   milliseconds_to_sleep(now));
     for (int i = 0; i < count; ++i) {
       const auto id = static_cast<Service::Client>(events[i].data.u64);
       if (id == kStop) return;
@@ -146,10 +147,10 @@ void TcpStoreServer::watch(Service::Client id, Connection& connection) {
 
 /// Returns the time until the next timeout, as an argument to epoll_wait(2); −1 if
 /// none.
-int TcpStoreServer::milliseconds_to_sleep() const {
+int TcpStoreServer::milliseconds_to_sleep(TimePoint now) const {
   std::vector<TimePoint> times;
   if (const auto deadline = service_.next_deadline()) times.push_back(*deadline);
-  if (Clock::now() < accept_again_) times.push_back(accept_again_);
+  if (now < accept_again_) times.push_back(accept_again_);
   if (!strangers_.empty()) {
     const Connection& oldest = connections_.at(*strangers_.begin());
     times.push_back(oldest.accepted + time_to_greet());
@@ -158,9 +159,9 @@ int TcpStoreServer::milliseconds_to_sleep() const {
   return poll_timeout(*std::min_element(times.begin(), times.end()));
 }
 
-bool TcpStoreServer::may_accept() const {
+bool TcpStoreServer::may_accept(TimePoint now) const {
   return static_cast<int>(strangers_.size()) < limits_.strangers &&
-         Clock::now() >= accept_again_;
+         now >= accept_again_;
 }
 
 Milliseconds TcpStoreServer::time_to_greet() const {

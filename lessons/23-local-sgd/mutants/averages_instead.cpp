@@ -1,5 +1,5 @@
 // rejected by: step_then_average
-// because: makes its own step first
+// because: made in every step
 //
 // The misconception: an average takes the place of the step.
 

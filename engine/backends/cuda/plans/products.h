@@ -2,6 +2,8 @@
 // kernel runs, followed by our own small kernels (bias, ReLU).
 #pragma once
 
+#include <limits>
+
 #include "engine/backends/cuda/kernels/elementwise.h"
 #include "engine/backends/cuda/kernels/loss.h"
 #include "engine/backends/cuda/machine.h"
@@ -44,12 +46,17 @@ void add_bias_gradient(Steps& steps, Ref dy, int64_t rows, int64_t channels) {
   });
 }
 
-/// Returns `sizes` with the channels that are convolved. In bfloat16, images of few
-/// channels (RGB) get channels of zeros: cuDNN's kernels for tensor cores load 16 bytes
-/// of a pixel at once. (In TF32, its kernels for 3 channels are as fast.)
-inline Shape padded(const Shape& sizes, bool bf16) {
+/// Returns `sizes`, of images or of their weights, with the channels that are
+/// convolved. In bfloat16, images of few channels (RGB) get channels of zeros: cuDNN's
+/// kernels for tensor cores load 16 bytes of a pixel at once. (In TF32, its kernels for
+/// 3 channels are as fast.) Images that would get too large for an Index stay as they
+/// are.
+inline Shape padded(const Shape& sizes, const Shape& images, bool bf16) {
   constexpr int64_t kLeast = kPackBytes / sizeof(Bf16);
-  return {sizes[0], bf16 ? std::max(sizes[1], kLeast) : sizes[1], sizes[2], sizes[3]};
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
+  const bool pads =
+      bf16 && images[1] < kLeast && images.numel() / images[1] <= kMost / kLeast;
+  return pads ? Shape{sizes[0], kLeast, sizes[2], sizes[3]} : sizes;
 }
 
 /// Returns images or weights of those sizes in the form that cuDNN reads: channels
@@ -102,7 +109,7 @@ void write_plain(Steps& steps, Ref made, const Shape& sizes, const Shape& wanted
 template <class Machine>
 PlanPtr plan_forward(const PlanRequest& r, bool bf16) {
   const Shape &x = r.in[0].sizes, &w = r.in[1].sizes, &y = r.out[0].sizes;
-  const Shape wide_x = padded(x, bf16), wide_w = padded(w, bf16);
+  const Shape wide_x = padded(x, x, bf16), wide_w = padded(w, x, bf16);
   const ConvolutionPlan conv = Machine::convolution(
       {Convolution::Direction::forward, wide_x, wide_w, y, r.attributes, bf16});
   Steps steps(conv.impl);
@@ -153,7 +160,7 @@ PlanPtr plan_data_gradient(const PlanRequest& r, bool bf16) {
 template <class Machine>
 PlanPtr plan_weight_gradient(const PlanRequest& r, bool bf16) {
   const Shape &x = r.in[0].sizes, &dy = r.in[1].sizes, &dw = r.out[0].sizes;
-  const Shape wide_x = padded(x, bf16), wide_dw = padded(dw, bf16);
+  const Shape wide_x = padded(x, x, bf16), wide_dw = padded(dw, x, bf16);
   const ConvolutionPlan conv =
       Machine::convolution({Convolution::Direction::backward_weight, wide_x, wide_dw,
                             dy, r.attributes, bf16});
@@ -161,7 +168,8 @@ PlanPtr plan_weight_gradient(const PlanRequest& r, bool bf16) {
   const Ref images = channels_last<Machine>(steps, input(r, 0), x, wide_x, bf16);
   const Ref grads = channels_last<Machine>(steps, input(r, 1), dy, dy, bf16);
   const Form made_form = activation_form(wide_dw, bf16);
-  const bool is_plain = made_form == Form{};  // of 1×1 kernels in float32
+  const bool is_plain =
+      made_form == Form{};  // 1×1 kernels or one input channel, in float32
   const Ref made =
       is_plain ? output(0) : steps.scratch(bytes_of(wide_dw, made_form), made_form);
   const Ref scratch = steps.scratch(conv.workspace);

@@ -42,6 +42,11 @@ TEST_F(StoreCredentials, TakeTheRunIdOfALauncher) {
   EXPECT_EQ(run_id({{"TORCHELASTIC_RUN_ID", "abc"}}), "abc");
   EXPECT_EQ(run_id({{"TORCHELASTIC_RUN_ID", "none"}}), "") << "torchrun's default";
   EXPECT_EQ(run_id({{"SLURM_JOB_ID", "17"}, {"SLURM_STEP_ID", "0"}}), "17.0");
+  for (const auto* inner : {"TORCHELASTIC_RUN_ID", "OMPI_COMM_WORLD_RANK"}) {
+    EXPECT_EQ(run_id({{"SLURM_JOB_ID", "17"}, {"SLURM_STEP_ID", "1"}, {inner, "none"}}),
+              "")
+        << "the step is the launcher's, and another one on each node";
+  }
   EXPECT_EQ(run_id({{"SLURM_JOB_ID", "17"}}), "") << "a batch script is no task";
   EXPECT_EQ(run_id({{"LOCKSTEP_RUN_ID", "mine"}, {"TORCHELASTIC_RUN_ID", "abc"}}),
             "mine");
