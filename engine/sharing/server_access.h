@@ -45,7 +45,8 @@ class ServerAccess {
   virtual size_t needed() const = 0;
 
   /// Makes an update: the optimizer's step with `scale` times the sum of the gradients
-  /// of `workers`, which have arrived. They are used then. At most one in a push.
+  /// of `workers`, which have arrived. They are used then, so `workers` is a copy: it
+  /// may be arrived(). At most one in a push.
   virtual void update(std::set<int> workers, double scale) = 0;
   /// Forgets a gradient that has arrived.
   virtual void discard(int worker) = 0;

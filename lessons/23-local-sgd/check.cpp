@@ -1,10 +1,12 @@
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <random>
 #include <utility>
 
 #include "lessons/machine/exam.h"
 #include "lessons/machine/local_by_hand.h"
+#include "lessons/machine/local_in_loops.h"
 #include "lessons/machine/predicates.h"
 #include "lessons/machine/ranks.h"
 
@@ -19,30 +21,37 @@ constexpr const char *kWhen = "When it is due", *kWhat = "What is averaged",
 
 // --- when
 
+constexpr const char* kEveryStep =
+    "the optimizer's step is made in every step, once, also in the warm-up and where "
+    "an "
+    "average is due";
+
+Because why_not_in_order(const std::string& got) {
+  if (got == "step") {
+    return {"the first average follows the first step behind the warm-up, not the H-th",
+            kWhen};
+  }
+  if (got.find("step") == std::string::npos) return {kEveryStep, kWhen};
+  return {
+      "each rank makes its own step first, and what comes of it is averaged. An "
+      "average before the step leaves the ranks with different weights",
+      kWhen};
+}
+
 LESSON_TEST(23, step_then_average, "the optimizer's step, then the average") {
   const std::string first = NotedStep({4, 0}, 0).text;
-  exam.equal(
-      "step 0 with period 4 and no warm-up", std::string("step average"), first,
-      first == "step"
-          ? Because{"the first average follows the first step behind the warm-up, not "
-                    "the H-th",
-                    kWhen}
-      : first == "average" || first.empty()
-          ? Because{"the optimizer's step is made in every step", kWhen}
-          : Because{"each rank makes its own step first, and what comes of it is "
-                    "averaged. An average before the step leaves the ranks with "
-                    "different weights",
-                    kWhen});
+  exam.equal("step 0 with period 4 and no warm-up", std::string("step average"), first,
+             why_not_in_order(first));
   exam.equal("step 1 with period 4 and no warm-up", std::string("step"),
              NotedStep({4, 0}, 1).text,
              {"each step is a step of the optimizer; the average is not due", kWhen});
-  exam.equal("step 1 with period 1", std::string("step average"),
-             NotedStep({1, 0}, 1).text, {"one step, one average", kWhen});
   exam.equal("step 2 with period 4 and a warm-up of 12 steps", std::string("step"),
              NotedStep({4, 12}, 2).text,
              {"in the warm-up nothing is averaged; the optimizer makes its steps all "
               "the same",
               kWhen});
+  exam.equal("step 1 with period 1", std::string("step average"),
+             NotedStep({1, 0}, 1).text, {"one step, one average", kWhen});
 }
 
 Because why_not_due(const LocalSgdOptions& options, const std::vector<int64_t>& got) {
@@ -82,14 +91,22 @@ LESSON_TEST(23, when_due,
     for (int64_t s = options.warmup_steps; s < 20; s += options.period) {
       expected.push_back(s);
     }
-    const std::vector<int64_t> got = averaged(options, 20);
-    exam.equal(fmt::format("steps out of 20 that an average follows, warm-up {} and "
-                           "period {} (seed {})",
-                           options.warmup_steps, options.period, exam.seed()),
-               expected, got, why_not_due(options, got));
+    const std::vector<std::string> calls = calls_in(options, 20);
+    const std::vector<int64_t> got = averaged(calls);
+    const std::string which =
+        fmt::format("warm-up {} and period {} (seed {})", options.warmup_steps,
+                    options.period, exam.seed());
+    exam.equal("steps out of 20 that an average follows, " + which, expected, got,
+               why_not_due(options, got));
+    for (int64_t step = 0; step < 20; ++step) {
+      const bool due = std::ranges::count(expected, step) > 0;
+      exam.equal(fmt::format("calls in step {}, {}", step, which),
+                 std::string(due ? "step average" : "step"), calls[step],
+                 {kEveryStep, kWhen});
+    }
   }
   exam.equal("steps out of 9 that an average follows, period 4 (all 9 were 9 averages)",
-             std::vector<int64_t>{0, 4, 8}, averaged({4, 0}, 9),
+             std::vector<int64_t>{0, 4, 8}, averaged(calls_in({4, 0}, 9)),
              {"in between the ranks need no network", kWhen});
 }
 
@@ -117,6 +134,8 @@ LESSON_TEST(23, by_number, "which steps are due depends on their numbers alone")
 // --- what
 
 constexpr int kRanks = 3;
+constexpr double kRounding = 1e-6;  // relative: a factor may be a float
+constexpr double kLargest = 125;    // about the largest weight in training
 
 /// Averages once on each rank, and passes it to `look` with what it had before.
 void average_on_ranks(const std::function<void(const RankByHand&)>& look) {
@@ -140,7 +159,7 @@ LESSON_TEST(23, the_mean, "each parameter becomes the mean of the ranks") {
     for (size_t k = 0; k < got.size(); ++k) {
       const double mean = 2 * (static_cast<double>(k) + 1);  // of 1, 2 and 3 times that
       exam.that(
-          std::abs(got[k] - mean) < 1e-6 * mean,  // the factor may be a float
+          std::abs(got[k] - mean) < kRounding * mean,
           fmt::format("element {} of all parameters on rank {}, after an average of "
                       "3 ranks",
                       k, rank.rank),
@@ -189,67 +208,9 @@ LESSON_TEST(23, one_message, "one all-reduce, of the parameters' bytes") {
 
 // --- both, in training
 
-/// The same in plain loops: a rank's SGD with momentum and weight decay.
-struct Plain {
-  std::vector<double> weights, buffer;
-  bool begun = false;
-  void step(const std::vector<double>& gradient, const optim::SgdOptions& sgd) {
-    buffer.resize(weights.size());
-    for (size_t k = 0; k < weights.size(); ++k) {
-      const double d = gradient[k] + sgd.weight_decay * weights[k];
-      buffer[k] = begun ? sgd.momentum * buffer[k] + d : d;
-      weights[k] -= sgd.lr * buffer[k];
-    }
-    begun = true;
-  }
-};
-
-std::vector<double> mean_of(const std::vector<std::vector<double>>& of) {
-  std::vector<double> mean(of[0].size(), 0);
-  for (const auto& one : of) {
-    for (size_t k = 0; k < mean.size(); ++k) mean[k] += one[k] / double(of.size());
-  }
-  return mean;
-}
-
-/// Gradient of a rank in a step, as if its loss had a minimum of its own: it depends on
-/// the weights.
-std::vector<double> gradient_of(const std::vector<double>& weights, int rank) {
-  std::vector<double> gradient(weights.size());
-  for (size_t k = 0; k < gradient.size(); ++k) {
-    gradient[k] = (1 + 0.5 * rank) * (weights[k] - double(rank) * double(k % 7));
-  }
-  return gradient;
-}
-
 constexpr int kSteps = 6;
-constexpr double kRounded = 1e-4;  // 1/N may be a float; weights are up to 1,000
 
-/// Trains in plain loops. Returns each rank's weights after each step.
-std::vector<std::vector<std::vector<double>>> plain_training(
-    int64_t period, const optim::SgdOptions& sgd, bool ddp) {
-  std::vector<Plain> ranks(kRanks);
-  for (Plain& rank : ranks) rank.weights = RankByHand::initial(1, 0);
-  std::vector<std::vector<std::vector<double>>> after;
-  for (int step = 0; step < kSteps; ++step) {
-    std::vector<std::vector<double>> gradients, weights;
-    for (int r = 0; r < kRanks; ++r) {
-      gradients.push_back(gradient_of(ranks[r].weights, r));
-    }
-    for (int r = 0; r < kRanks; ++r) {
-      ranks[r].step(ddp ? mean_of(gradients) : gradients[r], sgd);
-      weights.push_back(ranks[r].weights);
-    }
-    if (!ddp && step % period == 0) {
-      for (Plain& rank : ranks) rank.weights = mean_of(weights);
-    }
-    after.emplace_back();
-    for (const Plain& rank : ranks) after.back().push_back(rank.weights);
-  }
-  return after;
-}
-
-/// The same with the learner's functions and the engine's optimizer.
+/// Trains with the learner's functions and the engine's optimizer.
 void train_on_ranks(
     int64_t period, const optim::SgdOptions& sgd,
     const std::function<void(int rank, int step, const std::vector<double>& weights)>&
@@ -279,23 +240,23 @@ void train_on_ranks(
 
 LESSON_TEST(23, equals_ddp, "period 1, SGD with momentum: DDP's weights") {
   const optim::SgdOptions sgd{0.05, 0.9, 0.01};
-  const auto ddp = plain_training(1, sgd, true);
+  const auto ddp = plain_training(kRanks, kSteps, 1, sgd, true);
   train_on_ranks(1, sgd, [&](int rank, int step, const std::vector<double>& weights) {
     exam.close(
         fmt::format("weights on rank {} after step {} with period 1, as with DDP", rank,
                     step),
-        ddp[step][rank], weights, kRounded,
+        ddp[step][rank], weights, kRounding * kLargest,
         {"the mean of the ranks' steps is the step with their mean gradient", kSame});
   });
 }
 
 LESSON_TEST(23, on_their_own, "period 4: alone in between, equal after an average") {
   const optim::SgdOptions sgd{0.05, 0.9, 0.01};
-  const auto plain = plain_training(4, sgd, false);
+  const auto plain = plain_training(kRanks, kSteps, 4, sgd, false);
   train_on_ranks(4, sgd, [&](int rank, int step, const std::vector<double>& weights) {
     exam.close(
         fmt::format("weights on rank {} after step {} with period 4", rank, step),
-        plain[step][rank], weights, kRounded,
+        plain[step][rank], weights, kRounding * kLargest,
         {"a rank goes on from the mean of the weights, with a momentum of its own",
          kWhat});
   });
@@ -333,53 +294,73 @@ LESSON_TEST(23, resnet, "ResNet18, three ranks: averages after the steps 1, 3 an
   }
 }
 
-LESSON_TEST(23, bytes, "bytes that leave a rank") {
-  auto* const bytes_sent =
-      exam.function<int64_t(int64_t, int64_t, int64_t, int, int64_t)>(
-          "lesson_bytes_sent");
-  std::mt19937_64 random(exam.seed());
-  struct Case {
-    int64_t steps, period, warmup;
-    int ranks;
-  };
-  std::vector<Case> cases{{8, 4, 0, 3},   {9, 4, 0, 3},  {1, 4, 0, 4},  {13, 4, 13, 2},
-                          {14, 4, 13, 2}, {5, 4, 13, 2}, {10, 1, 0, 8}, {7, 3, 2, 1}};
-  for (int i = 0; i < 8; ++i) {
-    cases.push_back({static_cast<int64_t>(random() % 40),
-                     1 + static_cast<int64_t>(random() % 6),
-                     static_cast<int64_t>(random() % 20), 1 + int(random() % 6)});
+struct LocalRun {
+  int64_t steps, period, warmup;
+  int ranks;
+  int64_t bytes;
+};
+
+using BytesSent = int64_t(int64_t, int64_t, int64_t, int, int64_t);
+
+/// Returns why `got` is not what `averages` averages send.
+Because why_not_sent(const LocalRun& run, int64_t averages, int64_t got,
+                     BytesSent* bytes_sent) {
+  const int64_t part = run.bytes / run.ranks, one = 2 * (run.ranks - 1) * part;
+  if (averages == 0) return {"the run ends in the warm-up: no average", kWhen};
+  if (averages * one > INT32_MAX) {
+    return {
+        "the smaller cases are right. This one has too many bytes for 32 bits, and too "
+        "many digits for a float: count in int64_t",
+        kBytes};
   }
-  for (const auto& [steps, period, warmup, ranks] : cases) {
+  if (got == averages * run.bytes && run.ranks > 2) {
+    return {
+        "an all-reduce is more than one trip: in a ring each rank "
+        "sends 2 (N − 1) parts of 1/N",
+        kBytes};
+  }
+  const int64_t alone = bytes_sent(1, 1000, 0, run.ranks, run.bytes);  // one average
+  if (alone != 0 && alone != one && got == averages * alone) {
+    return {
+        "the number of averages is right; each sends 2 (N − 1) parts of bytes / N from "
+        "a rank",
+        kBytes};
+  }
+  if ((alone == 0 || alone == one) && one > 0 && got % one == 0) {
+    return {fmt::format("{} average{}; there {} {}: the first comes after one step, "
+                        "not after a period",
+                        got / one, got == one ? "" : "s", averages == 1 ? "is" : "are",
+                        averages),
+            kBytes};
+  }
+  return {"the number of averages, times what a ring all-reduce sends", kBytes};
+}
+
+LESSON_TEST(23, bytes, "bytes that leave a rank") {
+  auto* const bytes_sent = exam.function<BytesSent>("lesson_bytes_sent");
+  std::mt19937_64 random(exam.seed());
+  std::vector<LocalRun> runs{
+      {8, 4, 0, 3, 300},   {9, 4, 0, 3, 300},  {1, 4, 0, 4, 400},  {13, 4, 13, 2, 200},
+      {14, 4, 13, 2, 200}, {5, 4, 13, 2, 200}, {10, 1, 0, 8, 800}, {7, 3, 2, 1, 100}};
+  for (int i = 0; i < 8; ++i) {
+    const int ranks = 1 + static_cast<int>(random() % 6);
+    runs.push_back({1 + static_cast<int64_t>(random() % 40),
+                    1 + static_cast<int64_t>(random() % 6),
+                    static_cast<int64_t>(random() % 20), ranks, ranks * 100});
+  }
+  runs.push_back({100'000, 4, 0, 4, int64_t{11'173'962} * 4});  // ResNet18
+  for (const LocalRun& run : runs) {
+    const auto& [steps, period, warmup, ranks, bytes] = run;
     int64_t averages = 0;
     for (int64_t s = warmup; s < steps; s += period) ++averages;
-    const int64_t one = 2 * (ranks - 1) * 100, expected = averages * one;
-    const int64_t got = bytes_sent(steps, period, warmup, ranks, ranks * 100);
-    exam.equal(
-        fmt::format("bytes that leave a rank in {} steps, period {}, warm-up {}, "
-                    "{} rank{}, {} bytes of parameters (seed {})",
-                    steps, period, warmup, ranks, ranks == 1 ? "" : "s", ranks * 100,
-                    exam.seed()),
-        expected, got,
-        got == averages * ranks * 100 && ranks > 2
-            ? Because{"an all-reduce is more than one trip: in a ring each rank "
-                      "sends 2 (N − 1) parts of 1/N",
-                      kBytes}
-        : one > 0 && got % one == 0
-            ? Because{fmt::format("{} averages; there are {}: the first comes after "
-                                  "one step, not after a period",
-                                  got / one, averages),
-                      kBytes}
-            : Because{"the number of averages, times what a ring all-reduce sends",
-                      kBytes});
+    const int64_t got = bytes_sent(steps, period, warmup, ranks, bytes);
+    exam.equal(fmt::format("bytes that leave a rank in {} step{}, period {}, warm-up "
+                           "{}, {} rank{}, {} bytes of parameters (seed {})",
+                           steps, steps == 1 ? "" : "s", period, warmup, ranks,
+                           ranks == 1 ? "" : "s", bytes, exam.seed()),
+               averages * 2 * (ranks - 1) * (bytes / ranks), got,
+               why_not_sent(run, averages, got, bytes_sent));
   }
-  exam.equal(
-      "bytes that leave a rank in 100,000 steps of ResNet18, period 1, no warm-up, 4 "
-      "ranks",
-      int64_t{100'000} * 2 * 3 * 11'173'962,
-      bytes_sent(100'000, 1, 0, 4, 4 * int64_t{11'173'962}),
-      {"a number of bytes needs 64 bits: `int` ends at 2 GB, and a float is exact to 7 "
-       "digits",
-       kBytes});
 }
 
 }  // namespace

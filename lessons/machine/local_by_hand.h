@@ -35,12 +35,23 @@ class NotedStep : public sharing::LocalAccess {
   void note(const char* what) { text += (text.empty() ? "" : " ") + std::string(what); }
 };
 
-/// Returns the steps from 0 to `steps` − 1 that an average follows.
-inline std::vector<int64_t> averaged(const sharing::LocalSgdOptions& options,
-                                     int64_t steps) {
-  std::vector<int64_t> all;
+/// Returns what a rank does in each of the steps 0 to `steps` − 1.
+inline std::vector<std::string> calls_in(const sharing::LocalSgdOptions& options,
+                                         int64_t steps) {
+  std::vector<std::string> all;
   for (int64_t step = 0; step < steps; ++step) {
-    if (NotedStep(options, step).averages > 0) all.push_back(step);
+    all.push_back(NotedStep(options, step).text);
+  }
+  return all;
+}
+
+/// Returns the numbers of the steps with an average.
+inline std::vector<int64_t> averaged(const std::vector<std::string>& calls) {
+  std::vector<int64_t> all;
+  for (size_t step = 0; step < calls.size(); ++step) {
+    if (calls[step].find("average") != std::string::npos) {
+      all.push_back(static_cast<int64_t>(step));
+    }
   }
   return all;
 }
@@ -107,7 +118,11 @@ struct RankByHand : public sharing::LocalAccess {
 /// Returns the misconception that explains an element after an average of `ranks`
 /// ranks. It was `own` on this rank, and the sum of all ranks is `sum`.
 inline Because why_no_mean(double own, double sum, double got, int ranks) {
-  const auto is = [&](double value) { return std::abs(got - value) < 1e-9 * sum; };
+  const auto is = [&](double value) { return std::abs(got - value) < 1e-6 * sum; };
+  if (got == 0) {
+    return {"in C++, `1 / group.size()` of integers is 0; write `1.0 /`",
+            "What is averaged"};
+  }
   if (is(own)) {
     return {
         "this is the rank's own value: what was averaged must be copied back into "

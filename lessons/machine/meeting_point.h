@@ -86,6 +86,8 @@ struct ModelOfRank {
   std::function<double()> evaluate, evaluate_module;
 };
 
+constexpr double kAccuracy = 0.7;  ///< of every model: it is no float
+
 /// What the ranks did.
 struct RanksRun {
   std::vector<std::vector<int>> steps;  ///< of each rank: its batches
@@ -120,11 +122,11 @@ inline RanksRun run_ranks(
                       [&, rank] {
                         point.meet(rank, "broadcast buffers", 0, ignore);
                         ++run.evaluations[rank];
-                        return 0.7;
+                        return kAccuracy;
                       },
                       [&, rank] {
                         ++run.evaluations[rank];
-                        return 0.7;
+                        return kAccuracy;
                       }};
     try {
       work(group, model);

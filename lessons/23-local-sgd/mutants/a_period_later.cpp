@@ -1,5 +1,5 @@
 // rejected by: step_then_average
-// because: step average
+// because: not the H-th
 //
 // The misconception: the first average comes after a period.
 
