@@ -4,6 +4,7 @@
 #include "lessons/machine/exam.h"
 #include "lessons/machine/server_by_hand.h"
 #include "lessons/machine/server_runs.h"
+#include "lessons/machine/server_too_late.h"
 
 namespace lockstep::lessons {
 namespace {
@@ -63,6 +64,8 @@ LESSON_TEST(22, nobody_waits, "async: nobody waits") {
   }
 }
 
+// --- sync
+
 LESSON_TEST(22, all_of_them, "sync: one update, the mean of all gradients") {
   std::mt19937_64 random(exam.seed());
   for (const int workers : {4, 1, 2 + static_cast<int>(random() % 7)}) {
@@ -97,6 +100,26 @@ LESSON_TEST(22, all_of_them, "sync: one update, the mean of all gradients") {
                         "update is the mean",
                         kSync}
               : Because{"the mean of the gradients of all workers", kSync});
+    }
+  }
+}
+
+LESSON_TEST(22, side_by_side, "sync: each server has gradients of its own") {
+  ServerByHand first(3, {Consistency::sync}), second(3, {Consistency::sync});
+  for (size_t round = 0; round < 2; ++round) {
+    for (const int worker : {2, 0, 1}) {
+      for (ServerByHand* server : {&first, &second}) {
+        server->pull(worker);
+        server->push(worker);
+        exam.equal(
+            fmt::format("two servers side by side: updates of the {} one after step {} "
+                        "of worker {}, where worker 1 is the last of 3",
+                        server == &first ? "first" : "second", round, worker),
+            round + (worker == 1 ? 1 : 0), server->made().size(),
+            {"all servers share a `static` or global variable, and each of them needs "
+             "a number of its own: what has arrived at a server is `server.arrived()`",
+             kSync});
+      }
     }
   }
 }
@@ -136,65 +159,6 @@ LESSON_TEST(22, after_the_update, "sync: a worker gets the weights after its upd
   }
 }
 
-/// The gradient of one worker comes `more` updates after the one that it has missed.
-void check_too_late(const Exam& exam, int more) {
-  std::mt19937_64 random(exam.seed());
-  const int workers = 4 + static_cast<int>(random() % 3);
-  ServerByHand server(workers, {.consistency = Consistency::sync, .backup = 1});
-  const int late = static_cast<int>(random() % workers);
-  std::set<int> others;
-  for (int worker = 0; worker < workers; ++worker) {
-    server.pull(worker);
-    if (worker != late) others.insert(worker);
-  }
-  const std::string which = fmt::format(
-      "{} workers, of which one is a backup (seed {})", workers, exam.seed());
-  for (const int worker : others) server.push(worker);
-  expect_update(
-      exam, which + ": the update when all gradients but one have arrived", server, 1,
-      {others, 1.0 / (workers - 1)},
-      {"`server.needed()` gradients make an update. That is fewer than there are "
-       "workers if some are a reserve, or have left",
-       kLate},
-      server.scale() == 1.0 / workers
-          ? Because{"the mean of those that are in it: divide by their number, not by "
-                    "that of all workers",
-                    kLate}
-          : Because{"the mean of the gradients that have arrived", kLate});
-  for (const int worker : others) server.pull(worker);
-  for (int update = 0; update < more; ++update) {
-    for (const int worker : others) server.push(worker);
-    for (const int worker : others) server.pull(worker);
-  }
-  server.push(*others.begin());  // the next update has begun
-  server.push(late);
-  exam.equal(which + ": gradients that are discarded", std::vector<int>{late},
-             server.discarded(),
-             {fmt::format("it was computed for version 0, and the server has version "
-                          "{}: an update would mix gradients for different weights",
-                          more + 1),
-              kLate});
-  exam.equal(which + ": gradients that wait", std::set<int>{*others.begin()},
-             server.arrived(), {"that of the worker that is on time", kLate});
-  exam.that(server.may_pull(late), which + ": the late worker asks for the weights",
-            "it gets them, and goes on with the others", "it waits",
-            {"its gradient is in no update and will be in none: there is nothing to "
-             "wait for",
-             kLate});
-  server.pull(late);
-  server.push(late);
-  exam.that(
-      !server.may_pull(late), which + ": it pushes again, on time, and asks",
-      "it waits", "it gets the weights of before the update",
-      {"its gradient waits for an update, whatever became of earlier ones", kLate});
-  for (const int worker : others) {
-    if (server.made().size() == size_t(more) + 1 && worker != *others.begin())
-      server.push(worker);
-  }
-  exam.equal(which + ": updates when it takes part again", size_t(more) + 2,
-             server.made().size(), {"the late worker counts as the others do", kLate});
-}
-
 LESSON_TEST(22, too_late, "sync with a backup worker: who comes too late") {
   for (const int more : {0, 1}) check_too_late(exam, more);
 }
@@ -209,6 +173,8 @@ LESSON_TEST(22, who_has_left, "sync: nobody waits for a worker that has left") {
       {"`server.needed()` says how many gradients an update waits for: 3", kLate},
       {"the mean of those that are in it", kLate});
 }
+
+// --- with tensors
 
 LESSON_TEST(22, equals_ddp, "sync on real servers: the weights are DDP's") {
   std::mt19937_64 random(exam.seed());
@@ -240,28 +206,11 @@ LESSON_TEST(22, equals_ddp, "sync on real servers: the weights are DDP's") {
 }
 
 LESSON_TEST(22, one_worker, "one worker: plain SGD, bit by bit") {
-  for (const auto& [word, consistency] :
-       {std::pair{"sync", Consistency::sync}, {"async", Consistency::async}}) {
-    std::mt19937_64 random(exam.seed());
-    const std::vector<double> begin = drawn(6, random);
-    const optim::SgdOptions sgd{0.1, 0.9, 1e-2};
-    Servers servers(1, consistency, begin, sgd);
-    const Tensor plain = on_device(begin, reference(0));
-    optim::Sgd optimizer({{"plain", plain}}, sgd);
-    for (int step = 0; step < 5; ++step) {
-      const std::vector<double> gradient = drawn(6, random);
-      servers.pull(0);
-      servers.push(0, gradient, sgd.lr);
-      plain.set_grad(on_device(gradient, reference(0)));
-      optimizer.step();
-    }
-    exam.close(fmt::format("weights after 5 steps of one worker with {}, bit by bit "
-                           "those of plain SGD (seed {})",
-                           word, exam.seed()),
-               values(plain), servers.pull(0), 0,
-               {"one gradient makes an update as it is: a scale of 1", kAsync});
-  }
+  expect_plain_sgd(exam, "sync", Consistency::sync);
+  expect_plain_sgd(exam, "async", Consistency::async);
 }
+
+// --- in training
 
 const tracer::Trace& trained(Exam& exam, const std::string& consistency) {
   return exam.train(
@@ -281,6 +230,8 @@ LESSON_TEST(22, resnet_waits, "ResNet18, sync: one update a step, and none is st
       "sync: staleness of all updates together", int64_t{0}, staleness_of(made),
       {"each update is made of gradients for the weights that it changes", kLate});
 }
+
+// --- ssp
 
 LESSON_TEST(22, not_too_far, "ssp: who is too far ahead waits") {
   std::mt19937_64 random(exam.seed());
@@ -319,6 +270,12 @@ LESSON_TEST(22, not_too_far, "ssp: who is too far ahead waits") {
               "it gets the weights", "it waits for workers that make no more steps",
               {"only `server.workers()` can still catch up; there may be none", kSsp});
   }
+  ServerByHand nobody(2, {Consistency::ssp, 1});
+  nobody.set_clock(0, 7);
+  nobody.leave(0), nobody.leave(1);
+  exam.that(nobody.may_pull(0), "ssp: a worker asks when `server.workers()` is empty",
+            "it gets the weights", "it waits",
+            {"nobody makes steps any more: there is no one to wait for", kSsp});
   ServerByHand server(4, {Consistency::ssp, 2});
   int steps = 0;
   for (; steps < 50 && server.may_pull(3); ++steps) server.pull(3), server.push(3);
@@ -327,6 +284,10 @@ LESSON_TEST(22, not_too_far, "ssp: who is too far ahead waits") {
       "staleness 2",
       3, steps,
       {"it may pull when it is 0, 1 or 2 steps ahead, not when it is 3", kSsp});
+}
+
+LESSON_TEST(22, one_worker_ssp, "ssp, one worker: plain SGD, bit by bit") {
+  expect_plain_sgd(exam, "ssp", Consistency::ssp);
 }
 
 LESSON_TEST(22, all_speeds, "ssp: workers of all speeds, and nobody waits forever") {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "engine/ops/copy.h"
+#include "engine/optim/sgd.h"
 #include "engine/sharing/parameter_servers.h"
 #include "lessons/machine/predicates.h"
 #include "lessons/machine/server_by_hand.h"
@@ -52,6 +53,31 @@ struct Servers {
   const size_t count;
   sharing::ParameterServers all;
 };
+
+/// Throws Wrong unless one worker's training is that of plain SGD, bit by bit.
+inline void expect_plain_sgd(const Exam& exam, const char* word,
+                             sharing::Consistency consistency) {
+  std::mt19937_64 random(exam.seed());
+  const std::vector<double> begin = drawn(6, random);
+  const optim::SgdOptions sgd{0.1, 0.9, 1e-2};
+  Servers servers(1, consistency, begin, sgd);
+  const Tensor plain = on_device(begin, reference(0));
+  optim::Sgd optimizer({{"plain", plain}}, sgd);
+  for (int step = 0; step < 5; ++step) {
+    const std::vector<double> gradient = drawn(6, random);
+    servers.pull(0);
+    servers.push(0, gradient, sgd.lr);
+    plain.set_grad(on_device(gradient, reference(0)));
+    optimizer.step();
+  }
+  exam.close(
+      fmt::format("weights after 5 steps of one worker with {}, bit by bit those of "
+                  "plain SGD (seed {})",
+                  word, exam.seed()),
+      values(plain), servers.pull(0), 0,
+      {"one gradient makes an update as it is: a scale of 1",
+       "Each gradient an update"});
+}
 
 /// What workers of a server do that take as long for a step as they are given.
 struct Paced {
