@@ -257,7 +257,7 @@ LESSON_TEST(23, on_their_own, "period 4: alone in between, equal after an averag
     exam.close(
         fmt::format("weights on rank {} after step {} with period 4", rank, step),
         plain[step][rank], weights, kRounding * kLargest,
-        {"a rank goes on from the mean of the weights, with a momentum of its own",
+        {"each rank continues from the mean of the weights and keeps its own momentum",
          kWhat});
   });
 }

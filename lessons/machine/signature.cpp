@@ -1,18 +1,15 @@
 #include "lessons/machine/signature.h"
 
 #include <fmt/format.h>
+#include <openssl/evp.h>
+#include <openssl/pem.h>
 
 #include <cstdio>
 #include <stdexcept>
 
-#ifdef LOCKSTEP_HAS_CRYPTO
-#include <openssl/evp.h>
-#include <openssl/pem.h>
-#endif
+#include "base/crypto.h"
 
 namespace lockstep::lessons {
-
-#ifdef LOCKSTEP_HAS_CRYPTO
 
 namespace {
 
@@ -21,12 +18,6 @@ constexpr size_t kPublic = 32, kSignature = 64;  // bytes in Ed25519
 using Bytes = std::basic_string<unsigned char>;
 using File = std::unique_ptr<std::FILE, int (*)(std::FILE*)>;
 using Context = std::unique_ptr<EVP_MD_CTX, void (*)(EVP_MD_CTX*)>;
-
-std::string in_hexadecimal(const unsigned char* bytes, size_t count) {
-  std::string text;
-  for (size_t i = 0; i < count; ++i) text += fmt::format("{:02x}", bytes[i]);
-  return text;
-}
 
 /// Returns the bytes; none if `text` is not hexadecimal.
 Bytes from_hexadecimal(const std::string& text) {
@@ -67,10 +58,7 @@ EVP_PKEY* read_key(const std::filesystem::path& path, bool is_private) {
 }  // namespace
 
 std::string sha256(std::string_view bytes) {
-  unsigned char hash[EVP_MAX_MD_SIZE];
-  unsigned size = 0;
-  EVP_Digest(bytes.data(), bytes.size(), hash, &size, EVP_sha256(), nullptr);
-  return in_hexadecimal(hash, size);
+  return hexadecimal(lockstep::sha256(bytes));
 }
 
 Key Key::read(const std::filesystem::path& file) {
@@ -108,7 +96,7 @@ std::string Key::sign(std::string_view text) const {
       EVP_DigestSignInit(context.get(), nullptr, nullptr, nullptr, evp(key_)) == 1 &&
       EVP_DigestSign(context.get(), signature, &size, bytes_of(text), text.size()) == 1;
   if (!done) throw std::runtime_error("the result could not be signed");
-  return in_hexadecimal(signature, size);
+  return hexadecimal({reinterpret_cast<const char*>(signature), size});
 }
 
 bool Key::verifies(std::string_view text, const std::string& signature) const {
@@ -119,26 +107,5 @@ bool Key::verifies(std::string_view text, const std::string& signature) const {
          EVP_DigestVerify(context.get(), bytes.data(), bytes.size(), bytes_of(text),
                           text.size()) == 1;
 }
-
-#else
-
-namespace {
-
-[[noreturn]] void lacks_crypto() {
-  throw std::runtime_error(
-      "signed results need OpenSSL's libcrypto, which this program was built without; "
-      "fix: apt-get install libssl-dev, and build it again");
-}
-
-}  // namespace
-
-std::string sha256(std::string_view) { lacks_crypto(); }
-Key Key::read(const std::filesystem::path&) { lacks_crypto(); }
-std::string Key::name() const { lacks_crypto(); }
-bool Key::can_sign() const { lacks_crypto(); }
-std::string Key::sign(std::string_view) const { lacks_crypto(); }
-bool Key::verifies(std::string_view, const std::string&) const { lacks_crypto(); }
-
-#endif
 
 }  // namespace lockstep::lessons

@@ -1,5 +1,4 @@
-// Hashes and signatures of graded results, computed by OpenSSL's libcrypto. Without it,
-// all functions throw std::runtime_error with the fix.
+// Hashes and signatures of graded results, computed by OpenSSL's libcrypto.
 #pragma once
 
 #include <filesystem>

@@ -78,7 +78,7 @@ class Trust(TempTest):
         self.assertIn("LOCKSTEP_SECRET and LOCKSTEP_SECRET_FILE are both set", error)
 
     def test_ranks_of_one_machine_need_no_secret_of_the_users(self):
-        """A stranger who knows the port cannot take part, although none was given."""
+        """A untrusted who knows the port cannot take part, although none was given."""
         port = free_port()
         job = Run([*TOY, "--length", 60, "--dist-url", f"tcp://127.0.0.1:{port}",
                    "--multiprocessing-distributed", "--devices", 2, "-p", 1,
@@ -90,7 +90,7 @@ class Trust(TempTest):
         self.assertIn("this rank has no secret, but rank 0 has one", error)
         job.go_on()
 
-    def test_strangers_do_not_stall_a_job(self):
+    def test_unauthenticated_do_not_stall_a_job(self):
         """Hundreds of connections are silent or send garbage; all steps are made."""
         port = free_port()
         held, stop = [], threading.Event()
@@ -98,11 +98,11 @@ class Trust(TempTest):
         def disturb():
             while not stop.is_set():
                 try:
-                    stranger = socket.create_connection(("127.0.0.1", port), 5)
-                    stranger.setblocking(False)
+                    untrusted = socket.create_connection(("127.0.0.1", port), 5)
+                    untrusted.setblocking(False)
                     if len(held) % 2:
-                        stranger.send(b"LKS3\1\0\0\0\xff\xff\xff\xff" + b"x" * 5000)
-                    held.append(stranger)
+                        untrusted.send(b"LKS3\1\0\0\0\xff\xff\xff\xff" + b"x" * 5000)
+                    held.append(untrusted)
                 except OSError:
                     stop.wait(0.01)
         attacker = threading.Thread(target=disturb)
@@ -114,8 +114,8 @@ class Trust(TempTest):
         finally:
             stop.set()
             attacker.join()
-            for stranger in held:
-                stranger.close()
+            for untrusted in held:
+                untrusted.close()
         self.assertGreater(len(held), 0)
 
 

@@ -219,9 +219,9 @@ TcpTransport::TcpTransport(std::shared_ptr<Store> store, std::string host, int r
       rank_(rank),
       size_(size),
       timeout_(timeout),
-      reception_(host),
+      acceptor_(host),
       wake_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
-  store_->set(address_key(rank_), reception_.address());
+  store_->set(address_key(rank_), acceptor_.address());
 }
 
 TcpTransport::~TcpTransport() = default;
@@ -288,7 +288,7 @@ const Fd& TcpTransport::channel_from(int peer, const Collective& call) {
   const auto deadline = deadline_after(timeout_);
   while (!from_.contains(peer)) {
     throw_if_aborted();
-    for (auto& [rank, socket] : reception_.attend(wake_, deadline)) {
+    for (auto& [rank, socket] : acceptor_.poll(wake_, deadline)) {
       if (rank < 0 || rank >= size_ || from_.contains(rank)) continue;
       send_without_delay(socket);
       from_[rank] = std::move(socket);

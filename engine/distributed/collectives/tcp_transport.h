@@ -7,14 +7,14 @@
 #include <optional>
 
 #include "base/fd.h"
-#include "engine/distributed/collectives/reception.h"
+#include "engine/distributed/collectives/acceptor.h"
 #include "engine/distributed/collectives/transport.h"
 #include "engine/distributed/rendezvous/store.h"
 
 namespace lockstep::distributed {
 
 /// Uses one connection per (sender, receiver) pair, opened on first use. Ranks look up
-/// each other's addresses, with a token for each, in the store (see Reception). The
+/// each other's addresses, with a token for each, in the store (see Acceptor). The
 /// protocol for a message:
 ///
 ///   receiver → sender   its tag: "I am ready for this"
@@ -47,7 +47,7 @@ class TcpTransport : public Transport {
   std::shared_ptr<Store> store_;
   const int rank_, size_;
   const Milliseconds timeout_;
-  Reception reception_;
+  Acceptor acceptor_;
   Fd wake_;
   std::map<int, Fd> to_, from_;
   std::vector<char> bounce_;  ///< received bytes that have yet to be combined

@@ -8,7 +8,7 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "base/sha256.h"
+#include "base/crypto.h"
 #include "engine/distributed/rendezvous/frame.h"
 
 namespace lockstep::distributed {

@@ -1,16 +1,16 @@
 // What a process must know to take part in a job: a run id and a secret.
 //
-// A store's client and its server greet each other before anything else:
+// A connection to a store begins with a handshake:
 //
-//   client → server   hello: a number used once
-//   server → client   another number used once
-//   client → server   prove: run id, whether it has a secret, the proof
-//   server → client   the server's proof, or `refused` with the reason
+//   client → server   hello: the client's nonce
+//   server → client   the server's nonce
+//   client → server   prove: run id, whether it has a secret, its HMAC
+//   server → client   the server's HMAC, or `refused` with the reason
 //
-// A proof is an HMAC of both numbers and the run id under the secret: the secret itself
-// is never sent, a recorded greeting is of no use later, and each side knows that the
-// other one has the secret. What follows is neither encrypted nor signed. Without a
-// secret the proofs show only that the other side is a store of this program.
+// Each HMAC is of both nonces and the run id, with the secret as its key: the secret
+// itself is never sent, a recorded handshake cannot be replayed, and each side knows
+// that the other one has the secret. What follows is neither encrypted nor signed.
+// Without a secret, the HMACs show only that the other side is a store of this program.
 #pragma once
 
 #include <map>
@@ -41,10 +41,10 @@ std::string draw_secret();
 
 namespace store {
 
-/// Numbers used once have this many bytes.
+/// Nonces have this many bytes.
 inline constexpr size_t kNonceBytes = 16;
 
-/// The two numbers of a greeting.
+/// The random numbers of one handshake.
 struct Nonces {
   std::string client, server;
 };

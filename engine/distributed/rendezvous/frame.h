@@ -37,7 +37,7 @@ enum class Op : uint32_t {
   leave,        ///< (in a file: rank) → done
   clock,        ///< → done: nanoseconds of the server's monotonic clock
   beat,         ///< rank, world size, seq, at → done: a health (heartbeats.h)
-  hello,        ///< number used once → done: another (credentials.h)
+  hello,        ///< nonce → done: another (credentials.h)
   prove,        ///< run id, "1" with a secret else "0", proof → done: proof
   done,
   missing,

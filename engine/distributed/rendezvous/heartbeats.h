@@ -27,7 +27,7 @@ struct Health {
     std::string at = "no collective";
     bool operator==(const Rank&) const = default;
   };
-  Rank gone;            ///< the lowest that died without a word
+  Rank gone;            ///< the lowest that died without reporting an error
   Rank failed;          ///< the lowest that reported a failure …
   std::string failure;  ///< … and its message
   Rank silent;          ///< the one (but for the asker) whose last beat is the oldest …

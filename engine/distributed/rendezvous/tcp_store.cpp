@@ -10,7 +10,7 @@
 #include <exception>
 #include <thread>
 
-#include "base/sha256.h"
+#include "base/crypto.h"
 #include "base/socket.h"
 #include "engine/distributed/rendezvous/table.h"
 
@@ -27,9 +27,9 @@ constexpr Milliseconds kConnectAgain(50);
 /// does not respond must not wait for the entire timeout again.
 constexpr Milliseconds kGrace(1000);
 
-/// How often a client greets again if the server hangs up on it: among many strangers,
-/// it may be taken for one of them.
-constexpr int kGreetings = 8;
+/// How often a client retries the handshake if the server closes the connection, which
+/// it does to the oldest of many unauthenticated ones.
+constexpr int kHandshakes = 8;
 
 /// Thrown if the other side has closed the connection.
 struct HungUp : StoreGone {
@@ -181,7 +181,7 @@ void TcpStore::connect_first() {
       if (!may_be_named_later(host_) || Clock::now() + kConnectAgain > deadline) throw;
     }
     if (connected.socket) {
-      if (!greet(connected.socket, deadline)) {
+      if (!handshake(connected.socket, deadline)) {
         connected.socket = connect_by(deadline);
       }
       idle_.push_back(std::move(connected.socket));
@@ -200,18 +200,18 @@ void TcpStore::connect_first() {
 Fd TcpStore::connect_again() { return connect_by(deadline_after(timeout())); }
 
 Fd TcpStore::connect_by(TimePoint deadline) const {
-  for (int greeting = 0; greeting < kGreetings; ++greeting) {
-    if (greeting > 0) std::this_thread::sleep_for(kConnectAgain);
+  for (int attempt = 0; attempt < kHandshakes; ++attempt) {
+    if (attempt > 0) std::this_thread::sleep_for(kConnectAgain);
     auto connected = connect_to(reached_at_, port_, deadline);
     if (!connected.socket) gone(connected.why_not);
-    if (greet(connected.socket, deadline)) return std::move(connected.socket);
+    if (handshake(connected.socket, deadline)) return std::move(connected.socket);
   }
   gone("Connection closed");
 }
 
-/// Proves that this process takes part in the job, and that the server does. Returns
-/// false if the server hangs up.
-bool TcpStore::greet(const Fd& socket, TimePoint deadline) const {
+/// Authenticates this process to the server, and the server to this process. Returns
+/// false if the server closes the connection.
+bool TcpStore::handshake(const Fd& socket, TimePoint deadline) const {
   try {
     store::Nonces nonces{random_bytes(store::kNonceBytes), ""};
     const Frame answer =

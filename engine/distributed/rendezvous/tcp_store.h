@@ -25,16 +25,15 @@ namespace lockstep::distributed {
 /// has its own buffers and at most one pending request. A client that sends garbage or
 /// an oversized frame loses that connection; others are not affected.
 ///
-/// A connection is a stranger's until its greeting (credentials.h) has proved that its
-/// process takes part in the job. Strangers can send a greeting and nothing else, and
-/// have little time. They do not take members' places, but many of them can delay a
-/// member's connection.
+/// A connection is unauthenticated until its handshake (credentials.h) is complete.
+/// Until then nothing else is read from it, and its time is limited. Unauthenticated
+/// connections do not take members' places, but many of them can delay a member's.
 /// Source: torch/csrc/distributed/c10d/TCPStoreBackend.cpp.
 class TcpStoreServer {
  public:
   struct Limits {
-    Milliseconds stranger = std::chrono::seconds(10);  ///< time limit for a greeting …
-    int strangers = 512;  ///< … as long as there are fewer than these, else:
+    Milliseconds handshake = std::chrono::seconds(10);  ///< time limit …
+    int unauthenticated = 512;  ///< … as long as there are fewer of these, else:
     Milliseconds crowded = std::chrono::seconds(1);
     size_t bytes = store::Service::kMostBytes;  ///< of all keys and values
   };
@@ -77,27 +76,27 @@ class TcpStoreServer {
   struct Connection {
     Fd socket;
     TimePoint accepted;
-    std::string in, out;      ///< received but not parsed; answered but not sent
-    store::Nonces nonces;     ///< of its greeting
-    bool is_stranger = true;  ///< until its greeting is over
-    bool hangs_up = false;    ///< to be closed when `out` is sent
-    bool is_owed = false;     ///< its request has not been answered yet
-    bool is_closed = false;   ///< to be removed at the end of the iteration
-    uint32_t watched = 0;     ///< the events that epoll_ ends its wait for
+    std::string in, out;             ///< received but not parsed; answered but not sent
+    store::Nonces nonces;            ///< of its handshake
+    bool is_unauthenticated = true;  ///< until its handshake is over
+    bool closes_when_sent = false;   ///< to be closed when `out` is sent
+    bool is_owed = false;            ///< its request has not been answered yet
+    bool is_closed = false;          ///< to be removed at the end of the iteration
+    uint32_t watched = 0;            ///< the events that epoll_ ends its wait for
   };
 
   void serve();
-  void watch(const Fd& fd, int64_t id, uint32_t& watched, uint32_t events);
+  bool watch(const Fd& fd, int64_t id, uint32_t& watched, uint32_t events);
   void watch(store::Service::Client id, Connection& connection);
   int milliseconds_to_sleep(TimePoint now) const;
   bool may_accept(TimePoint now) const;
-  Milliseconds time_to_greet() const;
+  Milliseconds handshake_timeout() const;
   void accept_next();
-  bool drop_oldest_stranger();
-  void drop_late_strangers();
+  bool drop_oldest_unauthenticated();
+  void drop_late_handshakes();
   void close(store::Service::Client id, Connection& connection);
-  void greet(store::Service::Client id, Connection& connection,
-             const store::Frame& frame);
+  void handshake(store::Service::Client id, Connection& connection,
+                 const store::Frame& frame);
   store::Frame answer_to_proof(store::Service::Client id, Connection& connection,
                                const store::Fields& fields);
   void attend(store::Service::Client id, Connection& connection, uint32_t events);
@@ -121,9 +120,9 @@ class TcpStoreServer {
   std::map<store::Service::Client, Connection> connections_;
   store::Service::Client last_id_ = 0;
   uint32_t listener_watched_ = 0;
-  std::set<store::Service::Client> strangers_;     ///< in the order of their arrival
-  std::vector<store::Service::Client> to_remove_;  ///< closed connections
-  std::vector<store::Service::Client> to_read_;    ///< have more requests in `in`
+  std::set<store::Service::Client> unauthenticated_;  ///< in the order of their arrival
+  std::vector<store::Service::Client> to_remove_;     ///< closed connections
+  std::vector<store::Service::Client> to_read_;       ///< have more requests in `in`
   TimePoint accept_again_;  ///< earliest next accept, after running out of descriptors
 
   std::mutex mutex_;  ///< guards present_, far_address_ and refusal_
@@ -192,7 +191,7 @@ class TcpStore : public Store {
   void connect_first();
   Fd connect_again();
   Fd connect_by(TimePoint deadline) const;
-  bool greet(const Fd& socket, TimePoint deadline) const;
+  bool handshake(const Fd& socket, TimePoint deadline) const;
   store::Frame exchange(const Fd& socket, const store::Frame& request,
                         Milliseconds patience) const;
   std::string lost(const std::string& reason) const;

@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-#include "base/sha256.h"
+#include "base/crypto.h"
 #include "base/socket.h"
 #include "engine/distributed/rendezvous/tcp_store.h"
 
@@ -28,8 +28,10 @@ using store::Service;
 constexpr Service::Client kStop = -1, kListener = -2;
 constexpr uint32_t kWatched = 1U << 31;  // marks events as known to epoll, also if none
 
-/// A greeting is shorter: more than this is not read from a stranger.
-constexpr size_t kMostOfStrangers = 1024;
+constexpr Milliseconds kPause{100};  // after the system lacked memory or descriptors
+
+/// A handshake is shorter: more than this is not read before it is complete.
+constexpr size_t kMostOfUnauthenticated = 1024;
 
 /// Reads at most `most` bytes. Returns false if the connection is closed.
 bool receive_into(std::string& in, const Fd& socket, size_t most) {
@@ -56,11 +58,22 @@ Fd with_room_for_connections(Fd listener) {
   return listener;
 }
 
-Fd checked(int fd) {
-  if (fd >= 0) return Fd(fd);
+/// Returns the result of a system call. Throws if it failed.
+int checked(int result) {
+  if (result >= 0) return result;
   throw std::runtime_error(std::string("cannot serve a store: ") +
                            std::strerror(errno) +
                            "; fix: allow this process to open more files (ulimit -n)");
+}
+
+/// Returns an epoll instance whose wait ends when `stop` is readable.
+Fd epoll_until(const Fd& stop) {
+  Fd epoll(checked(::epoll_create1(EPOLL_CLOEXEC)));
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = static_cast<uint64_t>(kStop);
+  checked(::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, stop.get(), &event));
+  return epoll;
 }
 
 }  // namespace
@@ -76,8 +89,8 @@ TcpStoreServer::TcpStoreServer(Fd listener, std::string host, Limits limits,
       credentials_(std::move(credentials)),
       listener_(with_room_for_connections(std::move(listener))),
       port_(port_of(listener_)),
-      stop_(checked(::eventfd(0, EFD_CLOEXEC))),
-      epoll_(checked(::epoll_create1(EPOLL_CLOEXEC))),
+      stop_(Fd(checked(::eventfd(0, EFD_CLOEXEC)))),
+      epoll_(epoll_until(stop_)),
       service_(limits.bytes),
       thread_([this] { serve(); }) {}
 
@@ -96,11 +109,12 @@ TcpStoreServer::~TcpStoreServer() {
 }
 
 void TcpStoreServer::serve() {
-  uint32_t stop_watched = 0;
-  watch(stop_, kStop, stop_watched, EPOLLIN);
   for (;;) {
     const TimePoint now = Clock::now();
-    watch(listener_, kListener, listener_watched_, may_accept(now) ? EPOLLIN : 0);
+    const uint32_t accepts = may_accept(now) ? uint32_t{EPOLLIN} : 0;
+    if (!watch(listener_, kListener, listener_watched_, accepts)) {
+      accept_again_ = now + kPause;
+    }
     std::array<epoll_event, 64> events;
     const int count = ::epoll_wait(epoll_.get(), events.data(), events.size(),
                                    milliseconds_to_sleep(now));
@@ -111,7 +125,7 @@ void TcpStoreServer::serve() {
       const auto found = connections_.find(id);
       if (found != connections_.end()) attend(id, found->second, events[i].events);
     }
-    drop_late_strangers();
+    drop_late_handshakes();
     deliver(service_.expire(Clock::now()));
     while (!to_remove_.empty() || !to_read_.empty()) {
       remove_closed();
@@ -125,15 +139,18 @@ void TcpStoreServer::serve() {
   }
 }
 
-void TcpStoreServer::watch(const Fd& fd, int64_t id, uint32_t& watched,
+/// Returns false, and watches `fd` as before, if the system lacks memory.
+bool TcpStoreServer::watch(const Fd& fd, int64_t id, uint32_t& watched,
                            uint32_t events) {
-  const bool known = watched != 0;
   const uint32_t wanted = events | kWatched;
-  if (std::exchange(watched, wanted) == wanted) return;
+  if (watched == wanted) return true;
   epoll_event event{};
   event.events = events;
   event.data.u64 = static_cast<uint64_t>(id);
-  ::epoll_ctl(epoll_.get(), known ? EPOLL_CTL_MOD : EPOLL_CTL_ADD, fd.get(), &event);
+  const int change = watched ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
+  if (::epoll_ctl(epoll_.get(), change, fd.get(), &event) != 0) return false;
+  watched = wanted;
+  return true;
 }
 
 /// The next request is read after the previous one has been answered, so that no client
@@ -142,7 +159,7 @@ void TcpStoreServer::watch(Service::Client id, Connection& connection) {
   uint32_t events = EPOLLIN;
   if (connection.is_owed) events = EPOLLRDHUP;
   if (!connection.out.empty()) events = EPOLLRDHUP | EPOLLOUT;
-  watch(connection.socket, id, connection.watched, events);
+  if (!watch(connection.socket, id, connection.watched, events)) close(id, connection);
 }
 
 /// Returns the time until the next timeout, as an argument to epoll_wait(2); −1 if
@@ -151,22 +168,23 @@ int TcpStoreServer::milliseconds_to_sleep(TimePoint now) const {
   std::vector<TimePoint> times;
   if (const auto deadline = service_.next_deadline()) times.push_back(*deadline);
   if (now < accept_again_) times.push_back(accept_again_);
-  if (!strangers_.empty()) {
-    const Connection& oldest = connections_.at(*strangers_.begin());
-    times.push_back(oldest.accepted + time_to_greet());
+  if (!unauthenticated_.empty()) {
+    const Connection& oldest = connections_.at(*unauthenticated_.begin());
+    times.push_back(oldest.accepted + handshake_timeout());
   }
   if (times.empty()) return -1;
   return poll_timeout(*std::min_element(times.begin(), times.end()));
 }
 
 bool TcpStoreServer::may_accept(TimePoint now) const {
-  return static_cast<int>(strangers_.size()) < limits_.strangers &&
+  return static_cast<int>(unauthenticated_.size()) < limits_.unauthenticated &&
          now >= accept_again_;
 }
 
-Milliseconds TcpStoreServer::time_to_greet() const {
-  const bool crowded = static_cast<int>(strangers_.size()) >= limits_.strangers;
-  return crowded ? limits_.crowded : limits_.stranger;
+Milliseconds TcpStoreServer::handshake_timeout() const {
+  const bool crowded =
+      static_cast<int>(unauthenticated_.size()) >= limits_.unauthenticated;
+  return crowded ? limits_.crowded : limits_.handshake;
 }
 
 void TcpStoreServer::accept_next() {
@@ -175,36 +193,37 @@ void TcpStoreServer::accept_next() {
   if (socket) {
     const Service::Client id = ++last_id_;
     connections_[id] = {std::move(socket), now};
-    strangers_.insert(id);
+    unauthenticated_.insert(id);
     watch(id, connections_[id]);
   } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
              errno == ENOMEM) {
     // The listener stays readable: without a pause, this would be a busy loop.
-    if (!drop_oldest_stranger()) accept_again_ = now + Milliseconds(100);
+    if (!drop_oldest_unauthenticated()) accept_again_ = now + kPause;
   }
 }
 
-/// A member's greeting takes moments: the oldest stranger is the least likely to be
+/// A member's handshake takes moments: the oldest is the least likely to be
 /// one.
-bool TcpStoreServer::drop_oldest_stranger() {
-  if (strangers_.empty()) return false;
-  const Service::Client oldest = *strangers_.begin();
+bool TcpStoreServer::drop_oldest_unauthenticated() {
+  if (unauthenticated_.empty()) return false;
+  const Service::Client oldest = *unauthenticated_.begin();
   close(oldest, connections_.at(oldest));
   return true;
 }
 
-void TcpStoreServer::drop_late_strangers() {
+void TcpStoreServer::drop_late_handshakes() {
   const auto now = Clock::now();
   const auto oldest_is_late = [&] {
-    return !strangers_.empty() &&
-           now >= connections_.at(*strangers_.begin()).accepted + time_to_greet();
+    return !unauthenticated_.empty() &&
+           now >= connections_.at(*unauthenticated_.begin()).accepted +
+                      handshake_timeout();
   };
-  while (oldest_is_late()) drop_oldest_stranger();
+  while (oldest_is_late()) drop_oldest_unauthenticated();
 }
 
 void TcpStoreServer::close(Service::Client id, Connection& connection) {
   if (std::exchange(connection.is_closed, true)) return;
-  strangers_.erase(id);
+  unauthenticated_.erase(id);
   to_remove_.push_back(id);
 }
 
@@ -218,7 +237,8 @@ void TcpStoreServer::attend(Service::Client id, Connection& connection,
   if (events & EPOLLOUT) {
     send(id, connection);
   } else {
-    const size_t most = connection.is_stranger ? kMostOfStrangers : SIZE_MAX;
+    const size_t most =
+        connection.is_unauthenticated ? kMostOfUnauthenticated : SIZE_MAX;
     if (!receive_into(connection.in, connection.socket, most)) {
       return close(id, connection);
     }
@@ -231,14 +251,14 @@ void TcpStoreServer::read_requests(Service::Client id, Connection& connection) {
   while (!connection.is_closed && !connection.is_owed && connection.out.empty()) {
     const Parsed parsed = store::parse_frame(connection.in);
     const bool too_long =
-        connection.is_stranger && connection.in.size() > kMostOfStrangers;
+        connection.is_unauthenticated && connection.in.size() > kMostOfUnauthenticated;
     if (parsed.state == Parsed::State::garbage || too_long) {
       return close(id, connection);
     }
     if (parsed.state == Parsed::State::incomplete) return;
     connection.in.erase(0, parsed.consumed);
-    if (connection.is_stranger) {
-      greet(id, connection, parsed.frame);
+    if (connection.is_unauthenticated) {
+      handshake(id, connection, parsed.frame);
       continue;
     }
     connection.is_owed = true;
@@ -250,12 +270,13 @@ void TcpStoreServer::read_requests(Service::Client id, Connection& connection) {
 /// Sends what the system accepts now, and the rest when it accepts more.
 void TcpStoreServer::send(Service::Client id, Connection& connection) {
   if (!send_from(connection.out, connection.socket)) return close(id, connection);
-  if (connection.hangs_up && connection.out.empty()) return close(id, connection);
+  if (connection.closes_when_sent && connection.out.empty())
+    return close(id, connection);
   watch(id, connection);
 }
 
-void TcpStoreServer::greet(Service::Client id, Connection& connection,
-                           const store::Frame& frame) {
+void TcpStoreServer::handshake(Service::Client id, Connection& connection,
+                               const store::Frame& frame) {
   store::Nonces& nonces = connection.nonces;
   const store::Fields& fields = frame.fields;
   const bool is_hello = frame.op == store::Op::hello && nonces.client.empty() &&
@@ -280,14 +301,14 @@ store::Frame TcpStoreServer::answer_to_proof(Service::Client id, Connection& con
     return store::objection(claim, connection.nonces, credentials_, whose);
   };
   if (const auto objection = why("this rank")) {
-    connection.hangs_up = true;
+    connection.closes_when_sent = true;
     std::lock_guard lock(mutex_);
     refusal_ = "a process at " + other_end(connection.socket) +
                " was refused: " + why("it").value_or("");
     return {store::Op::refused, {*objection}};
   }
-  connection.is_stranger = false;
-  strangers_.erase(id);
+  connection.is_unauthenticated = false;
+  unauthenticated_.erase(id);
   return {store::Op::done,
           {store::server_proof(connection.nonces, credentials_, claim.run_id)}};
 }

@@ -54,7 +54,7 @@ TEST(StoreHeartbeats, TellWhoDiedAndWhoFailed) {
   EXPECT_EQ(beats.health(3, kStart, {{3, "lost"}}, {}).gone.rank, -1);
 }
 
-TEST(StoreHeartbeats, SurviveTheJourney) {
+TEST(StoreHeartbeats, RoundTrip) {
   store::Heartbeats beats;
   beats.note({1, 3, 6, "all_reduce #6"}, kStart);
   const Health health =

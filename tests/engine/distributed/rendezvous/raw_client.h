@@ -10,8 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/crypto.h"
 #include "base/fd.h"
-#include "base/sha256.h"
 #include "engine/distributed/rendezvous/credentials.h"
 #include "engine/distributed/rendezvous/frame.h"
 
@@ -64,7 +64,7 @@ class RawClient {
   }
 
   /// Says what a member says first (credentials.h).
-  RawClient& greet(const Credentials& credentials = {}) {
+  RawClient& handshake(const Credentials& credentials = {}) {
     store::Nonces nonces{lockstep::random_bytes(store::kNonceBytes), ""};
     send(store::encode({store::Op::hello, {nonces.client}}));
     nonces.server = receive_frame().fields.at(0);

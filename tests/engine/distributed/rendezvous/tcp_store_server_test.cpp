@@ -21,9 +21,9 @@ using store::encode;
 using store::Frame;
 using store::Op;
 
-constexpr auto kForGuests = std::chrono::seconds(60);
+constexpr auto kForClients = std::chrono::seconds(60);
 
-class Strangers : public testing::Test {
+class StoreClients : public testing::Test {
  protected:
   /// Checks that the store still works for existing and new clients.
   void expect_served() {
@@ -34,9 +34,9 @@ class Strangers : public testing::Test {
 
   /// Expects the server to close a connection that sends these bytes, without a reply.
   void expect_hung_up(const std::string& bytes) {
-    RawClient stranger(server_.port());
-    stranger.send(bytes);
-    EXPECT_EQ(stranger.receive_all(), "");
+    RawClient untrusted(server_.port());
+    untrusted.send(bytes);
+    EXPECT_EQ(untrusted.receive_all(), "");
     expect_served();
   }
 
@@ -57,33 +57,33 @@ class Strangers : public testing::Test {
   int asked_ = 0;
 };
 
-TEST_F(Strangers, WithGarbageLoseTheirConnection) {
+TEST_F(StoreClients, WithGarbageLoseTheirConnection) {
   expect_hung_up("GET / HTTP/1.1\r\n\r\n");
   expect_hung_up("x");
   expect_hung_up(std::string(3'000'000, '\0'));
   expect_hung_up(std::string("LKS3\1\0\0\0\5\0\0\0\377\0\0\0x", 17));
 }
 
-TEST_F(Strangers, WithOversizedFramesLoseTheirConnection) {
+TEST_F(StoreClients, WithOversizedFramesLoseTheirConnection) {
   expect_hung_up(std::string("LKS3\1\0\0\0\1\0\20\0", 12));
   expect_hung_up(std::string("LKS3\1\0\0\0\377\377\377\377", 12));
 }
 
-TEST_F(Strangers, MayCloseInTheMiddle) {
+TEST_F(StoreClients, MayCloseInTheMiddle) {
   for (const size_t size : {0, 1, 11, 12, 20}) {
-    RawClient stranger(server_.port());
-    if (size % 2 == 1) stranger.greet();
-    stranger.send(encode({Op::set, {"half", "value"}}).substr(0, size));
-    stranger.end_sending();
-    EXPECT_EQ(stranger.receive_all(), "");
+    RawClient untrusted(server_.port());
+    if (size % 2 == 1) untrusted.handshake();
+    untrusted.send(encode({Op::set, {"half", "value"}}).substr(0, size));
+    untrusted.end_sending();
+    EXPECT_EQ(untrusted.receive_all(), "");
   }
   expect_served();
   EXPECT_EQ(store_.try_get("half"), std::nullopt);
 }
 
-TEST_F(Strangers, MaySaySlowlyWhatTheyWant) {
+TEST_F(StoreClients, MaySaySlowlyWhatTheyWant) {
   RawClient slow(server_.port());
-  slow.greet();
+  slow.handshake();
   for (const char byte : encode({Op::set, {"slow", "value"}})) {
     slow.send({&byte, 1});
     store_.set("meanwhile", "");
@@ -92,15 +92,15 @@ TEST_F(Strangers, MaySaySlowlyWhatTheyWant) {
   EXPECT_EQ(store_.get("slow"), "value");
 }
 
-TEST_F(Strangers, MayBeSilent) {
+TEST_F(StoreClients, MayBeSilent) {
   RawClient silent(server_.port()), half(server_.port());
   half.send("LKS3");
   expect_served();
 }
 
-TEST_F(Strangers, GetAnswersInOrderIfTheyAskAheadOfThem) {
+TEST_F(StoreClients, GetAnswersInOrderIfTheyAskAheadOfThem) {
   RawClient eager(server_.port());
-  eager.greet();
+  eager.handshake();
   eager.send(encode({Op::set, {"a", "1"}}) + encode({Op::get, {"60000", "late"}}) +
              encode({Op::add, {"a", "1"}}));
   EXPECT_EQ(eager.receive_frame().op, Op::done);
@@ -109,12 +109,12 @@ TEST_F(Strangers, GetAnswersInOrderIfTheyAskAheadOfThem) {
   EXPECT_EQ(eager.receive_frame().fields, store::Fields{"2"});
 }
 
-TEST_F(Strangers, AreRefusedWhatIsNoRequest) {
-  RawClient stranger(server_.port());
-  stranger.greet();
+TEST_F(StoreClients, AreRefusedWhatIsNoRequest) {
+  RawClient untrusted(server_.port());
+  untrusted.handshake();
   const auto expect_refused = [&](Op op, store::Fields fields, const char* why) {
-    stranger.send(encode({op, std::move(fields)}));
-    const Frame answer = stranger.receive_frame();
+    untrusted.send(encode({op, std::move(fields)}));
+    const Frame answer = untrusted.receive_frame();
     EXPECT_EQ(answer.op, Op::refused);
     EXPECT_NE(answer.fields.at(0).find(why), std::string::npos) << answer.fields[0];
   };
@@ -129,28 +129,28 @@ TEST_F(Strangers, AreRefusedWhatIsNoRequest) {
   expect_served();
 }
 
-TEST_F(Strangers, WhoTakeNoAnswersFillNoMemory) {
+TEST_F(StoreClients, WhoTakeNoAnswersFillNoMemory) {
   store_.set("large", std::string(1'000'000, 'x'));
   RawClient deaf(server_.port());
-  deaf.greet();
+  deaf.handshake();
   for (int i = 0; i < 200; ++i) {
     deaf.send(encode({Op::add, {"asked", "1"}}) + encode({Op::try_get, {"large"}}));
   }
-  store_.wait({"asked"}, kForGuests);
+  store_.wait({"asked"}, kForClients);
   expect_not_heard(deaf);
   EXPECT_LT(store_.add("asked", 0), 200);  // the rest is in the system's buffers
 }
 
-TEST_F(Strangers, WhoTalkWhileTheyWaitFillNoMemory) {
+TEST_F(StoreClients, WhoTalkWhileTheyWaitFillNoMemory) {
   RawClient loud(server_.port());
-  loud.greet();
+  loud.handshake();
   loud.send(encode({Op::get, {"60000", "never"}}));
   expect_not_heard(loud);
 }
 
-TEST_F(Strangers, WhoLeaveWhileTheyWaitAreForgotten) {
+TEST_F(StoreClients, WhoLeaveWhileTheyWaitAreForgotten) {
   RawClient leaves(server_.port());
-  leaves.greet();
+  leaves.handshake();
   leaves.send(encode({Op::get, {"60000", "key"}}));
   leaves.end_sending();
   EXPECT_EQ(leaves.receive_all(), "");
@@ -158,11 +158,11 @@ TEST_F(Strangers, WhoLeaveWhileTheyWaitAreForgotten) {
   expect_served();
 }
 
-TEST_F(Strangers, TwoHundredAreServed) {
+TEST_F(StoreClients, TwoHundredAreServed) {
   std::vector<std::unique_ptr<RawClient>> many;
   for (int i = 0; i < 200; ++i) {
     many.push_back(std::make_unique<RawClient>(server_.port()));
-    many.back()->greet().send(encode({Op::get, {"60000", "go"}}));
+    many.back()->handshake().send(encode({Op::get, {"60000", "go"}}));
   }
   expect_served();
   store_.set("go", "!");
@@ -181,7 +181,7 @@ TEST(StoreOfManyRanks, AThousandTellTheirHeartbeats) {
   std::vector<std::unique_ptr<RawClient>> ranks;
   for (int rank = 0; rank < kRanks; ++rank) {
     ranks.push_back(std::make_unique<RawClient>(server.port()));
-    ranks.back()->greet().send(
+    ranks.back()->handshake().send(
         encode({Op::join, {std::to_string(rank), world, "simulated"}}));
   }
   for (auto& rank : ranks) EXPECT_EQ(rank->receive_frame().op, Op::done);
@@ -200,12 +200,13 @@ TEST(StoreOfManyRanks, AThousandTellTheirHeartbeats) {
   }
   ranks[7].reset();
   TcpStore store("127.0.0.1", server.port());
-  EXPECT_EQ(store.get(gone_key(7), kForGuests), "connection lost");
+  EXPECT_EQ(store.get(gone_key(7), kForClients), "connection lost");
   EXPECT_EQ(store.beat({3, kRanks, 9, "here"}).gone.rank, 7);
 }
 
-TEST(StrangersBeyondTheLimit, MakeRoomForMembers) {
-  TcpStoreServer server("127.0.0.1", 0, {.strangers = 3, .crowded = milliseconds(20)});
+TEST(StoreHandshakes, BeyondTheLimitMakeRoomForMembers) {
+  TcpStoreServer server("127.0.0.1", 0,
+                        {.unauthenticated = 3, .crowded = milliseconds(20)});
   TcpStore member("127.0.0.1", server.port());
   std::vector<std::unique_ptr<RawClient>> many;
   for (int i = 0; i < 12; ++i) {
@@ -216,10 +217,10 @@ TEST(StrangersBeyondTheLimit, MakeRoomForMembers) {
   EXPECT_EQ(member.get("key"), "value");
 }
 
-TEST(StrangersBeyondTheLimit, HaveTimeForAGreetingOnly) {
-  TcpStoreServer server("127.0.0.1", 0, {.stranger = milliseconds(50)});
+TEST(StoreHandshakes, HaveLimitedTime) {
+  TcpStoreServer server("127.0.0.1", 0, {.handshake = milliseconds(50)});
   RawClient silent(server.port()), slow(server.port()), member(server.port());
-  member.greet();
+  member.handshake();
   slow.send(encode({Op::hello, {std::string(store::kNonceBytes, 'x')}}));
   slow.receive_frame();
   EXPECT_EQ(silent.receive_all() + slow.receive_all(), "");
@@ -227,7 +228,7 @@ TEST(StrangersBeyondTheLimit, HaveTimeForAGreetingOnly) {
   EXPECT_EQ(member.receive_frame().op, Op::done);
 }
 
-TEST(StrangersBeyondTheLimit, MayUseUpTheDescriptors) {
+TEST(StoreHandshakes, MayUseUpTheDescriptors) {
   Pipe port, end;
   Child keeps_the_store([&] {
     TcpStoreServer server;
@@ -246,14 +247,14 @@ TEST(StrangersBeyondTheLimit, MayUseUpTheDescriptors) {
   EXPECT_EQ(keeps_the_store.wait(), 0);
 }
 
-TEST_F(Strangers, WithRandomBytesChangeNothingForOthers) {
+TEST_F(StoreClients, WithRandomBytesChangeNothingForOthers) {
   std::mt19937 random(20240502);
   for (int i = 0; i < 2000; ++i) {
-    RawClient stranger(server_.port());
-    stranger.send(store::random_bytes(random));
+    RawClient untrusted(server_.port());
+    untrusted.send(store::random_bytes(random));
     if (random() % 2) continue;  // closes the connection before the server reads
-    stranger.end_sending();
-    stranger.receive_all();
+    untrusted.end_sending();
+    untrusted.receive_all();
   }
   expect_served();
 }

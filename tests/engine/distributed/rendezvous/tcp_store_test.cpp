@@ -98,8 +98,8 @@ class OtherProgram {
     send(text);
   }
 
-  /// Greets the first client as a store without a secret does, then stops reading.
-  void greet() {
+  /// Answers the first handshake as a store without a secret does, then stops reading.
+  void handshake() {
     accept();
     store::Nonces nonces{next_fields().at(0), std::string(store::kNonceBytes, 's')};
     send(store::encode({store::Op::done, {nonces.server}}));
@@ -150,7 +150,7 @@ TEST(TcpStore, DoesNotWaitForeverForASilentServer) {
 
   // The same for a store that has stopped reading and whose buffers are full.
   OtherProgram stopped;
-  std::thread thread([&] { stopped.greet(); });
+  std::thread thread([&] { stopped.handshake(); });
   TcpStore store(kLocal, stopped.port(), milliseconds(50));
   thread.join();
   const std::string large(1'000'000, 'x');

@@ -1,6 +1,6 @@
 // Processes that do not take part in a job, but can connect to its ports: they do not
 // end it, change it, stall it, or learn its secret. A ring test would fail by its
-// timeout if a stranger could make ranks wait.
+// timeout if a untrusted could make ranks wait.
 #include <gtest/gtest.h>
 
 #include <poll.h>
@@ -12,7 +12,7 @@
 #include <thread>
 
 #include "base/socket.h"
-#include "engine/distributed/collectives/reception.h"
+#include "engine/distributed/collectives/acceptor.h"
 #include "engine/distributed/rendezvous/init_method.h"
 #include "engine/distributed/rendezvous/tcp_store.h"
 #include "tests/base/test_files.h"
@@ -53,38 +53,43 @@ class StoreOfAJob : public testing::Test {
   int asked_ = 0;
 };
 
-TEST_F(StoreOfAJob, IsNotChangedByWhoDoesNotGreet) {
+TEST_F(StoreOfAJob, IsNotChangedBeforeTheHandshake) {
   for (const Frame& request :
        {Frame{Op::set, {"failed/1", "out of memory"}}, Frame{Op::ping, {}},
         Frame{Op::join, {"1", "2", "me"}}, Frame{Op::beat, {"1", "2", "9", "x"}},
         Frame{Op::prove, {"job 7", "1", std::string(32, 'x')}}}) {
-    RawClient stranger(port());
-    stranger.send(encode(request));
-    EXPECT_EQ(stranger.receive_all(), "");
+    RawClient untrusted(port());
+    untrusted.send(encode(request));
+    EXPECT_EQ(untrusted.receive_all(), "");
   }
   expect_unharmed();
 }
 
-TEST_F(StoreOfAJob, IsNotFilledByStrangers) {
+TEST_F(StoreOfAJob, IsNotFilledBeforeTheHandshake) {
   const std::string large = encode({Op::set, {"key", std::string(1'000'000, 'x')}});
   for (int i = 0; i < 20; ++i) {
-    RawClient stranger(port());
-    stranger.send(large);
-    EXPECT_EQ(stranger.receive_all(), "");
+    RawClient untrusted(port());
+    untrusted.send(large);
+    EXPECT_EQ(untrusted.receive_all(), "");
   }
   expect_unharmed();
 }
 
-TEST_F(StoreOfAJob, HasSlotsForMembersWhateverStrangersHold) {
+/// More than the limit: the oldest make room.
+TEST_F(StoreOfAJob, HasSlotsForMembersBesideUnauthenticatedConnections) {
+  TcpStoreServer server(kHere, 0, {.unauthenticated = 100, .crowded = milliseconds(50)},
+                        kJob);
   std::vector<std::unique_ptr<RawClient>> many;
   for (int i = 0; i < 500; ++i) {
-    many.push_back(std::make_unique<RawClient>(port()));
+    many.push_back(std::make_unique<RawClient>(server.port()));
     many.back()->send(encode({Op::hello, {std::string(store::kNonceBytes, 'x')}}));
   }
-  expect_unharmed();
+  TcpStore member(kHere, server.port(), milliseconds(20'000), nullptr, kJob);
+  member.set("served", "yes");
+  EXPECT_EQ(member.get("served"), "yes");
 }
 
-TEST_F(StoreOfAJob, DoesNotBelieveARecordedGreeting) {
+TEST_F(StoreOfAJob, RejectsAReplayedHandshake) {
   store::Nonces nonces{std::string(store::kNonceBytes, 'c'), ""};
   const std::string hello = encode({Op::hello, {nonces.client}});
   RawClient member(port());
@@ -179,7 +184,7 @@ TEST(StoreOfAJobThatIsFull, RefusesMore) {
   store.set("more", std::string(900, 'x'));
 }
 
-/// Three ranks whose ports strangers have found.
+/// Three ranks whose ports are known to others.
 class RingOfAJob : public testing::Test {
  protected:
   static constexpr int kRanks = 3;
@@ -202,9 +207,9 @@ class RingOfAJob : public testing::Test {
     return address.substr(address.rfind(' ') + 1);
   }
 
-  RawClient& stranger(int rank) {
-    strangers_.push_back(std::make_unique<RawClient>(port(rank)));
-    return *strangers_.back();
+  RawClient& untrusted(int rank) {
+    unauthenticated_.push_back(std::make_unique<RawClient>(port(rank)));
+    return *unauthenticated_.back();
   }
 
   /// Every rank sends its number around the ring and receives the one before it.
@@ -222,7 +227,7 @@ class RingOfAJob : public testing::Test {
 
   std::shared_ptr<HashStore> store_ = std::make_shared<HashStore>();
   std::vector<std::unique_ptr<TcpTransport>> transports_;
-  std::vector<std::unique_ptr<RawClient>> strangers_;
+  std::vector<std::unique_ptr<RawClient>> unauthenticated_;
 
  private:
   void pass_on(int rank) {
@@ -237,46 +242,46 @@ class RingOfAJob : public testing::Test {
 };
 
 TEST_F(RingOfAJob, IsNotDelayedByTheSilent) {
-  for (int i = 0; i < 100; ++i) stranger(i % kRanks);  // 2 s each would be too much
+  for (int i = 0; i < 100; ++i) untrusted(i % kRanks);  // 2 s each would be too much
   expect_unharmed();
 }
 
-TEST_F(RingOfAJob, IsNotImpressedByGarbage) {
+TEST_F(RingOfAJob, IgnoresGarbage) {
   std::mt19937 random(20261126);
   for (int i = 0; i < 60; ++i) {
-    stranger(i % kRanks).send(store::random_bytes(random));
-    stranger(i % kRanks).send(std::string(200'000, '\xff'));
+    untrusted(i % kRanks).send(store::random_bytes(random));
+    untrusted(i % kRanks).send(std::string(200'000, '\xff'));
   }
   expect_unharmed();
 }
 
-TEST_F(RingOfAJob, DoesNotTakeAStrangerForARank) {
+TEST_F(RingOfAJob, DoesNotAcceptAnUnauthenticatedRank) {
   for (int rank = 0; rank < kRanks; ++rank) {
     const std::string previous =
         "0000000" + std::to_string((rank + kRanks - 1) % kRanks);
-    RawClient& eight = stranger(rank);  // what used to be enough
+    RawClient& eight = untrusted(rank);  // what used to be enough
     eight.send(std::string("LKSR\0\0\0\0", 8));
-    stranger(rank).send("LKSR" + previous + std::string(32, '0'));
+    untrusted(rank).send("LKSR" + previous + std::string(32, '0'));
     std::string almost = token(rank);
     almost.back() = almost.back() == '0' ? '1' : '0';
-    stranger(rank).send("LKSR" + previous + almost);
+    untrusted(rank).send("LKSR" + previous + almost);
   }
   expect_unharmed();
 }
 
-TEST_F(RingOfAJob, LetsStrangersHangUpOrTypeSlowly) {
+TEST_F(RingOfAJob, IgnoresClosedAndSlowConnections) {
   for (int rank = 0; rank < kRanks; ++rank) {
     RawClient(port(rank)).send("LKSR0");
-    RawClient& slow = stranger(rank);
+    RawClient& slow = untrusted(rank);
     for (const char byte : std::string("LKSR000")) slow.send({&byte, 1});
-    stranger(rank).end_sending();
+    untrusted(rank).end_sending();
   }
   expect_unharmed();
 }
 
 TEST_F(RingOfAJob, IgnoresARankThatIsNone) {
   for (const char* rank : {"00000099", "-0000001", "rank one"}) {
-    stranger(0).send(std::string("LKSR") + rank + token(0));
+    untrusted(0).send(std::string("LKSR") + rank + token(0));
   }
   expect_unharmed();
 }

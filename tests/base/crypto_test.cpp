@@ -1,5 +1,5 @@
 // SHA-256 and HMAC against the examples of their standards.
-#include "base/sha256.h"
+#include "base/crypto.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@ namespace lockstep {
 namespace {
 
 /// Source: NIST, "Secure Hash Standard examples" and CAVP short messages.
-TEST(Sha256, EqualsTheStandardsExamples) {
+TEST(Crypto, Sha256EqualsTheStandardsExamples) {
   EXPECT_EQ(hexadecimal(sha256("")),
             "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
   EXPECT_EQ(hexadecimal(sha256("abc")),
@@ -20,7 +20,7 @@ TEST(Sha256, EqualsTheStandardsExamples) {
 }
 
 /// Source: RFC 4231, test cases 1, 2, 3 and 6.
-TEST(Sha256, HmacEqualsTheStandardsExamples) {
+TEST(Crypto, HmacEqualsTheStandardsExamples) {
   EXPECT_EQ(hexadecimal(hmac_sha256(std::string(20, '\x0b'), "Hi There")),
             "b0344c61d8db38535ca8afceaf0bf12b881dc200c9833da726e9376c2e32cff7");
   EXPECT_EQ(hexadecimal(hmac_sha256("Jefe", "what do ya want for nothing?")),
@@ -33,7 +33,7 @@ TEST(Sha256, HmacEqualsTheStandardsExamples) {
             "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54");
 }
 
-TEST(Sha256, ComparesWholeTexts) {
+TEST(Crypto, ComparesWholeTexts) {
   EXPECT_TRUE(equal_in_constant_time("", ""));
   EXPECT_TRUE(equal_in_constant_time("secret", "secret"));
   EXPECT_FALSE(equal_in_constant_time("secret", "secreT"));
@@ -41,7 +41,7 @@ TEST(Sha256, ComparesWholeTexts) {
   EXPECT_FALSE(equal_in_constant_time("Secret", "secret"));
 }
 
-TEST(Sha256, RandomBytesDiffer) {
+TEST(Crypto, RandomBytesDiffer) {
   EXPECT_EQ(random_bytes(16).size(), 16u);
   EXPECT_NE(random_bytes(16), random_bytes(16));
 }
