@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "base/csv.h"
+
 namespace lockstep::gui {
 
 namespace {
@@ -40,16 +42,6 @@ class RowCollector {
 
 bool belongs_to(const Model& model, const Event& event, size_t step) {
   return step == SIZE_MAX || model.step_of(event) == step;
-}
-
-std::string csv_field(const std::string& text) {
-  if (text.find_first_of(",\"\n\r") == std::string::npos) return text;
-  std::string whole = "\"";
-  for (const char c : text) {
-    if (c == '"') whole += '"';
-    whole += c;
-  }
-  return whole + '"';
 }
 
 }  // namespace

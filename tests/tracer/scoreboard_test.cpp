@@ -9,6 +9,7 @@
 #include <cmath>
 #include <map>
 
+#include "base/csv.h"
 #include "tracer/emulate/scoreboard/other_rows.h"
 #include "tracer/emulate/scoreboard/print_scoreboard.h"
 

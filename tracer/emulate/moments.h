@@ -2,8 +2,10 @@
 #pragma once
 
 #include <numeric>
+#include <optional>
 #include <vector>
 
+#include "tracer/emulate/interference.h"
 #include "tracer/emulate/retime.h"
 
 namespace lockstep::tracer {
@@ -11,6 +13,11 @@ namespace lockstep::tracer {
 /// Computes when a moment happens, from the times of everything that it waits for.
 void place(const TimingGraph& graph, const Weights& weights, Schedule& schedule,
            size_t moment);
+
+/// A moment is about to happen now. If it is the end of a kernel that takes longer,
+/// because of collectives, returns when to ask again; else `now` is its time.
+std::optional<int64_t> put_off(Schedule& schedule, const Interference& interference,
+                               size_t moment, int64_t now);
 
 /// The moments that wait for each moment: the edges of the graph, reversed.
 class Followers {

@@ -80,6 +80,17 @@ void place(const TimingGraph& graph, const Weights& weights, Schedule& schedule,
   time = std::clamp(time, kEarliest, kLatest);
 }
 
+std::optional<int64_t> put_off(Schedule& schedule, const Interference& interference,
+                               size_t moment, int64_t now) {
+  int64_t& time = schedule.times[moment];
+  const size_t event = TimingGraph::event_of(moment);
+  const int64_t start = schedule.times[TimingGraph::start_of(event)];
+  const int64_t end = interference.end_of(moment, start, time - start, now);
+  if (end > now) return end;
+  time = now;
+  return std::nullopt;
+}
+
 namespace {
 
 /// Which copy holds each port, and until when.
@@ -134,7 +145,11 @@ class PortScheduler {
     while (!ready_.empty()) {
       const Ready next = ready_.top();
       ready_.pop();
-      if (!takes_ports(next) || !has_ended(next)) continue;
+      if (!takes_ports(next)) continue;
+      if (const auto later = put_off(schedule_, interference_, next.moment, next.time)) {
+        ready_.push({*later, next.since, next.moment});
+        continue;
+      }
       interference_.happens(next.moment, next.time);
       followers_.release(next.moment, [this](uint32_t moment) { make_ready(moment); });
     }
@@ -177,21 +192,6 @@ class PortScheduler {
     ports_.hold(*route, {add_within_range(next.time, weights_.duration(task)),
                          static_cast<uint32_t>(event)});
     return true;
-  }
-
-  /// Returns false if a kernel takes longer, because of collectives; it is ready again
-  /// when it may have ended.
-  bool has_ended(const Ready& next) {
-    const size_t event = TimingGraph::event_of(next.moment);
-    const int64_t start = schedule_.times[TimingGraph::start_of(event)];
-    const int64_t end = interference_.end_of(
-        next.moment, start, schedule_.times[next.moment] - start, next.time);
-    if (end <= next.time) {
-      schedule_.times[next.moment] = next.time;
-      return true;
-    }
-    ready_.push({end, next.since, next.moment});
-    return false;
   }
 
   const TimingGraph& graph_;

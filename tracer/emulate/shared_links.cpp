@@ -148,8 +148,12 @@ class LinkScheduler {
     const auto [time, moment] = ready_.top();
     ready_.pop();
     const auto event = static_cast<uint32_t>(TimingGraph::event_of(moment));
-    if (!has_ended(moment, std::llround(time))) return;
-    interference_.happens(moment, std::llround(time));
+    const int64_t now = std::llround(time);
+    if (const auto later = put_off(schedule_, interference_, moment, now)) {
+      ready_.push({static_cast<double>(*later), moment});
+      return;
+    }
+    interference_.happens(moment, now);
     if (!TimingGraph::is_end(moment)) {
       const Event& task = graph_.trace().events[event];
       messages_[event] = is_task(task) ? message_of_(task) : std::nullopt;
@@ -158,21 +162,6 @@ class LinkScheduler {
       }
     }
     followers_.release(moment, [this](uint32_t other) { make_ready(other); });
-  }
-
-  /// Returns false if a kernel takes longer, because of collectives; it is ready again
-  /// when it may have ended.
-  bool has_ended(uint32_t moment, int64_t now) {
-    const size_t event = TimingGraph::event_of(moment);
-    const int64_t start = schedule_.times[TimingGraph::start_of(event)];
-    const int64_t end =
-        interference_.end_of(moment, start, schedule_.times[moment] - start, now);
-    if (end <= now) {
-      schedule_.times[moment] = now;
-      return true;
-    }
-    ready_.push({static_cast<double>(end), moment});
-    return false;
   }
 
   void begin_next() {

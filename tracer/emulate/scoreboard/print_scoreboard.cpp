@@ -6,6 +6,8 @@
 #include <cmath>
 #include <map>
 
+#include "base/csv.h"
+
 namespace lockstep::tracer {
 namespace {
 

@@ -107,13 +107,4 @@ CsvTable parse_csv(std::string_view text, const std::string& file) {
   return table;
 }
 
-std::string csv_field(std::string_view field) {
-  if (field.find_first_of(",\"\r\n") == std::string_view::npos) {
-    return std::string(field);
-  }
-  std::string quoted = "\"";
-  for (const char c : field) quoted += c == '"' ? "\"\"" : std::string(1, c);
-  return quoted + '"';
-}
-
 }  // namespace lockstep::tracer

@@ -28,7 +28,4 @@ struct CsvTable {
 /// is not closed, or there is no header.
 CsvTable parse_csv(std::string_view text, const std::string& file);
 
-/// Returns `field`, in quotes if it needs them.
-std::string csv_field(std::string_view field);
-
 }  // namespace lockstep::tracer
