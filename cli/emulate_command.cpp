@@ -8,12 +8,11 @@
 #include <memory>
 #include <optional>
 
-#include "cli/commands.h"
-#include "cli/emulate_pipeline.h"
-#include "cli/emulate_sweep.h"
+#include "cli/emulate_flags.h"
 #include "cli/flags.h"
 #include "cli/hardware_profiles.h"
 #include "cli/scoreboard.h"
+#include "run/auto_split.h"
 #include "run/outputs.h"
 #include "tracer/analysis/steps.h"
 #include "tracer/analysis/summary.h"
@@ -29,25 +28,6 @@
 namespace lockstep::cli {
 namespace {
 
-struct EmulateCommand {
-  std::string file, out, mode, against, hardware, batch_for, scoreboard;
-  bool list_hardware = false;
-  std::optional<double> interference;
-  std::vector<std::string> further;
-  bool json = false, optimise_buckets = false;
-  int64_t bucket_cap_mb = 25, first_bucket_mb = 1;
-  tracer::EmulateOptions options;
-  tracer::ConstructedProgram program;
-  std::vector<std::string> sweeps;
-  SweepFiles sweep_files;
-  PipelineFlags pipeline;
-};
-
-constexpr const char* kModelParallel = "model-parallel";
-constexpr const char* kPipelineFlags[] = {"--split", "--pipeline-schedule",
-                                          "--micro-batches", "--virtual-stages",
-                                          "--schedule-file"};
-
 tracer::ConstructedProgram constructed_program(const EmulateCommand& c) {
   tracer::ConstructedProgram program = c.program;
   program.bucket_cap = c.bucket_cap_mb << 20;
@@ -62,6 +42,18 @@ tracer::ConstructedProgram constructed_program(const EmulateCommand& c) {
   program.pipeline = pipeline_of_flags(flags);
   program.devices = static_cast<int>(program.pipeline.schedule.size());
   return program;
+}
+
+/// --split auto: the times of the layers are in the trace.
+void choose_split(EmulateCommand& c) {
+  if (c.pipeline.config.split != run::kAutoSplit) return;
+  PipelineFlags flags = c.pipeline;
+  flags.batch = c.program.batch;
+  flags.devices = c.program.devices;
+  const std::string report =
+      choose_recorded_split(flags, tracer::open_trace(c.file), c.program.further);
+  c.pipeline.config.split = flags.config.split;
+  std::fputs(report.c_str(), c.json ? stderr : stdout);
 }
 
 /// The recordings that are named after the first one: other batches.
@@ -261,6 +253,7 @@ int run(EmulateCommand c) {
   if (c.interference) c.options.interference = *c.interference;
   const std::vector<tracer::Trace> further = open_further(c);
   for (const tracer::Trace& trace : further) c.program.further.push_back(&trace);
+  if (c.mode == kModelParallel) choose_split(c);
   if (!c.sweeps.empty()) return run_sweep(c);
   if (c.optimise_buckets) return run_best_buckets(c);
   if (!c.batch_for.empty()) return run_batch_for(c);
@@ -284,116 +277,8 @@ void add_emulate(CLI::App& app, Action& action) {
   auto* command = app.add_subcommand(
       "emulate", "re-time a trace as if each device had its own hardware");
   auto c = std::make_shared<EmulateCommand>();
-  command->footer("Assumed: " + tracer::assumptions({}) + ".");
-  command->add_option("TRACE", c->file, "trace file");
-  command->add_option("FURTHER", c->further,
-                      "constructed: traces of the same device with other batches");
-  command->add_option("-o,--out", c->out, "write the emulated trace");
-  command->add_flag("--json", c->json, "print the summary as JSON");
-  auto* mode = command->add_option(
-      "--mode", c->mode,
-      "construct the program of another mode from a recorded step of one device");
-  mode->check(CLI::IsMember({"dp", "dp-criterion", "ddp", kModelParallel}));
-  const auto constructs = [&](const char* name, auto& value, const char* help) {
-    return command->add_option(name, value, help)->needs(mode);
-  };
-  constructs("--devices", c->program.devices, "constructed: number of devices")
-      ->check(Numbers(1, tracer::kMostRanks))
-      ->capture_default_str();
-  constructs(
-      "-b,--batch-size", c->program.batch,
-      "constructed: batch of all devices; that of each must be recorded, or between "
-      "two recorded ones")
-      ->check(Numbers(1, 1 << 30));
-  constructs("--bucket-cap-mb", c->bucket_cap_mb,
-             "constructed: DDP's bucket size in MiB")
-      ->check(Numbers(1, 1 << 20))
-      ->capture_default_str();
-  add_pipeline_flags(*command, c->pipeline.config);
-  for (const char* flag : kPipelineFlags) command->get_option(flag)->needs(mode);
-  command->get_option("--split")->description(
-      "model-parallel: the layers that begin a stage, such as layer2,layer3 or "
-      "features.10,classifier");
-  constructs("--first-bucket-mb", c->first_bucket_mb,
-             "constructed: size of DDP's first bucket in MiB")
-      ->check(Numbers(1, 1 << 20))
-      ->capture_default_str();
-  constructs("--all-reduce", c->program.all_reduce,
-             "constructed: how DDP sums buckets: ring or tree (default: as the "
-             "hardware's library chooses, else ring)")
-      ->check(CLI::IsMember({"ring", "tree"}));
-  auto* sweep = constructs(
-      "--sweep", c->sweeps,
-      "constructed: a table over the values of an option, such as devices=1..64 "
-      "(1, 2, 4, …) or link-gb-per-s=1,12; may be given several times");
-  for (const char* other : {"--out", "--batch-size"}) {
-    sweep->excludes(command->get_option(other));
-  }
-  command->add_option("--csv", c->sweep_files.csv,
-                      "sweep, scoreboard: write its points or rows as CSV, too");
-  command
-      ->add_option("--plot", c->sweep_files.plot,
-                   "sweep over devices: draw NAME.svg and NAME.png with gnuplot")
-      ->needs(sweep);
-  auto* buckets = command->add_flag(
-      "--optimise-buckets", c->optimise_buckets,
-      "constructed: find the best buckets, and what those of --bucket-cap-mb cost");
-  buckets->needs(mode)->excludes(sweep)->excludes(command->get_option("--out"));
-  auto* batch_for = constructs(
-      "--batch-for", c->batch_for,
-      "constructed: find the smallest batch that gives so many times the images/s of "
-      "one device with the batch of TRACE, such as 1.9x");
-  for (const char* other : {"--out", "--batch-size", "--sweep", "--optimise-buckets"}) {
-    batch_for->excludes(command->get_option(other));
-  }
-  command
-      ->add_option("--against", c->against,
-                   "print the result beside a recorded trace of the same thing")
-      ->excludes(sweep)
-      ->excludes(buckets)
-      ->excludes(batch_for);
-  command->add_flag("--measured-durations", c->options.measured_durations,
-                    "keep recorded durations and gaps (tests the emulator itself)");
-  auto* hardware = command->add_option(
-      "--hardware", c->hardware,
-      "the links of a machine: a profile's name, or a file that ends in .json");
-  hardware->excludes(buckets);
-  hardware->excludes(command->get_option("--measured-durations"));
-  command->add_flag("--list-hardware", c->list_hardware,
-                    "print the profiles of hardware, and their sources");
-  command
-      ->add_option("--link-gb-per-s", c->options.link.gb_per_s,
-                   "bandwidth of all copies")
-      ->capture_default_str();
-  command
-      ->add_option("--link-latency-us", c->options.link.latency_us,
-                   "latency of all copies")
-      ->capture_default_str();
-  for (const char* link : {"--link-gb-per-s", "--link-latency-us"}) {
-    hardware->excludes(command->get_option(link));
-  }
-  command
-      ->add_option("--compute-scale", c->options.compute_scale,
-                   "kernels are this many times as fast as recorded")
-      ->capture_default_str();
-  command
-      ->add_option("--host-scale", c->options.host_scale,
-                   "the host is this many times as fast as recorded")
-      ->capture_default_str();
-  command->add_option(
-      "--scoreboard", c->scoreboard,
-      "predict the rows of a CSV file of published measurements, and print how wrong "
-      "the predictions are");
-  command->add_option("--interference", c->interference,
-                      "kernels take this many times as long while a collective is in "
-                      "flight on their device (default: what --hardware says, else 1)");
-  command->callback([c, command, &action] {
-    for (const char* flag : kPipelineFlags) {
-      if (command->count(flag) > 0) c->pipeline.given.insert(flag);
-    }
-    if (command->count("--devices") > 0) c->pipeline.devices = c->program.devices;
-    action = [c] { return run(*c); };
-  });
+  add_emulate_flags(*command, c);
+  command->callback([c, &action] { action = [c] { return run(*c); }; });
 }
 
 }  // namespace lockstep::cli

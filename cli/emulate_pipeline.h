@@ -3,6 +3,7 @@
 
 #include <set>
 #include <string>
+#include <vector>
 
 #include "run/config.h"
 #include "tracer/emulate/construct/construct.h"
@@ -17,7 +18,15 @@ struct PipelineFlags {
   int64_t batch = 0;            ///< 0: not given
 };
 
-/// Throws UsageError, as `train` does, if the flags do not describe a pipeline.
+/// Replaces `--split auto` by the split that a recorded step's times make best, and
+/// returns what to print about it: the stages, with their times. Returns "" if layers
+/// are named. Throws as the function below does, and std::runtime_error as
+/// tracer::recorded_parts().
+std::string choose_recorded_split(PipelineFlags& flags, const tracer::Trace& trace,
+                                  const std::vector<const tracer::Trace*>& further);
+
+/// Throws UsageError, as `train` does, if the flags do not describe a pipeline. The
+/// split must not be `auto`.
 tracer::ConstructedPipeline pipeline_of_flags(const PipelineFlags& flags);
 
 /// Throws UsageError that names a flag of pipelines if one was given.

@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "base/file.h"
+#include "cli/commands.h"
 #include "cli/flags.h"
 #include "experiments/plot.h"
 #include "tracer/emulate/knees.h"

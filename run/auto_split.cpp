@@ -78,10 +78,14 @@ std::string AutoSplit::flag() const {
   return text;
 }
 
-std::string AutoSplit::report() const {
+std::string AutoSplit::report(TimesFrom from) const {
   const auto times = plan::stage_times(costs_of(parts), split.cuts);
+  const bool recorded = from == TimesFrom::recorded_step;
   std::string text = fmt::format(
-      "=> split auto: measured {} parts alone on one device, with one micro-batch\n",
+      fmt::runtime(recorded ? "=> split auto: {} parts, with the kernels that the "
+                              "recorded step has for one micro-batch\n"
+                            : "=> split auto: measured {} parts alone on one device, "
+                              "with one micro-batch\n"),
       parts.size());
   int64_t whole = 0;
   size_t first = 0;
@@ -101,10 +105,11 @@ std::string AutoSplit::report() const {
       "=> nor, with that, fewer bytes at the cuts: {} per micro-batch, and as many "
       "back\n",
       human_bytes(split.bytes));
-  return text + fmt::format(
-                    "=> times differ from run to run, and so may the split; to use it "
-                    "again: --split {}\n",
-                    flag());
+  return text +
+         (recorded ? "=> to use it again: --split "
+                   : "=> times differ from run to run, and so may the split; to "
+                     "use it again: --split ") +
+         flag() + "\n";
 }
 
 }  // namespace lockstep::run

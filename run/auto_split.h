@@ -11,6 +11,9 @@ namespace lockstep::run {
 
 inline constexpr const char* kAutoSplit = "auto";
 
+/// Where the times of the parts come from.
+enum class TimesFrom : uint8_t { this_run, recorded_step };
+
 /// A way to cut a model, and why.
 struct AutoSplit {
   std::vector<parallel::PartProfile> parts;
@@ -20,7 +23,7 @@ struct AutoSplit {
   /// the first block of a layer is named after the layer, if no other begins in it.
   std::string flag() const;
   /// Returns what is printed: the stages with their times and bytes, and the flag.
-  std::string report() const;
+  std::string report(TimesFrom times) const;
 };
 
 /// Returns the split with the least time of the slowest stage, then the fewest bytes at

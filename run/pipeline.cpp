@@ -297,7 +297,7 @@ parallel::PipelineOptions pipeline_of(const RunConfig& c, const nn::Module& mode
   if (splits_by_time(c)) {
     const AutoSplit chosen = measured_split(c, model, options.schedule, image_shape);
     options.cuts = cuts_of(chosen.flag());
-    if (!c.output.quiet) fmt::print("{}", chosen.report());
+    if (!c.output.quiet) fmt::print("{}", chosen.report(TimesFrom::this_run));
   }
   try {
     parallel::split_into_stages(model, options.cuts);

@@ -36,7 +36,7 @@ TEST(AutoSplit, NamesTheLayersThatBeginAStage) {
 
 TEST(AutoSplit, SaysWhichAndWhy) {
   EXPECT_EQ(
-      choose_split(given_parts(), 2).report(),
+      choose_split(given_parts(), 2).report(TimesFrom::this_run),
       "=> split auto: measured 6 parts alone on one device, with one micro-batch\n"
       "=>   stage 0: conv1 to layer1.1: 5.00 ms (forward 3.00 ms, backward 2.00 ms); "
       "sends 8.00 kB\n"
@@ -48,6 +48,16 @@ TEST(AutoSplit, SaysWhichAndWhy) {
       "back\n"
       "=> times differ from run to run, and so may the split; to use it again: --split "
       "layer2\n");
+}
+
+TEST(AutoSplit, SaysThatItsTimesWereRecorded) {
+  const std::string text =
+      choose_split(given_parts(), 2).report(TimesFrom::recorded_step);
+  EXPECT_TRUE(
+      text.starts_with("=> split auto: 6 parts, with the kernels that the "
+                       "recorded step has for one micro-batch\n=>   stage 0: "))
+      << text;
+  EXPECT_TRUE(text.ends_with("back\n=> to use it again: --split layer2\n")) << text;
 }
 
 TEST(AutoSplit, RefusesMoreStagesThanParts) {

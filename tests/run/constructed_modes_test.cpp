@@ -1,15 +1,20 @@
 // Programs that are constructed from one device's step have the tasks that the engine
 // records when it runs them: the same kernels and copies, on the same streams, in the
 // same order, each waiting for the same ones.
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
 #include <filesystem>
 
+#include "engine/models/zoo.h"
+#include "engine/nn/init.h"
+#include "engine/parallel/part_profile.h"
 #include "run/pipeline.h"
 #include "run/train.h"
 #include "tests/tracer/task_lines.h"
 #include "tracer/emulate/construct/construct.h"
+#include "tracer/emulate/construct/recorded_parts.h"
 
 namespace lockstep::run {
 namespace {
@@ -62,6 +67,28 @@ TEST(ConstructedModes, APipelineHasTheTasksThatTheEngineRecords) {
     EXPECT_EQ(TaskLines(constructed).lines(),
               TaskLines(recorded_by_engine(config)).lines());
   }
+}
+
+// The parts of --split auto are the same in a trace as in the model that it records.
+// To flatten the features is no call of a module, and takes no time.
+TEST(ConstructedModes, APipelineCanBeCutWhereTheEngineCutsIt) {
+  std::vector<std::string> in_trace, in_model;
+  for (const tracer::RecordedPart& part :
+       tracer::recorded_parts(step_of_one_image(), {}, 0)) {
+    in_trace.push_back(fmt::format("{} {} B", part.name, part.output_bytes));
+    if (part.name == "relu") continue;  // its batch norm's kernel does its work
+    EXPECT_GT(part.forward_ns, 0) << part.name;
+    EXPECT_GT(part.backward_ns, 0) << part.name;
+  }
+  const nn::ModulePtr model = models::make("resnet18", {});
+  const Tensor images = nn::initial(Shape({1, 3, 32, 32}), nn::Init::normal(1));
+  for (const parallel::PartProfile& part :
+       parallel::profile_parts(*model, {DeviceType::cpu, 9}, images, 1)) {
+    if (part.name == "flatten") continue;
+    const int64_t bytes = part.name == "fc" ? 0 : part.output_bytes;  // nothing follows
+    in_model.push_back(fmt::format("{} {} B", part.name, bytes));
+  }
+  EXPECT_EQ(in_trace, in_model);
 }
 
 TEST(ConstructedModes, ACriterionHasTheTasksThatTheEngineRecords) {

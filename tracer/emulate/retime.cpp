@@ -146,7 +146,8 @@ class PortScheduler {
       const Ready next = ready_.top();
       ready_.pop();
       if (!takes_ports(next)) continue;
-      if (const auto later = put_off(schedule_, interference_, next.moment, next.time)) {
+      if (const auto later =
+              put_off(schedule_, interference_, next.moment, next.time)) {
         ready_.push({*later, next.since, next.moment});
         continue;
       }

@@ -4,5 +4,5 @@
 // The engine has a walk that is easy to read: one line calls it.
 
 // [solution-walk]
-  return autograd::simple_walk(root, std::move(grad));
+return autograd::simple_walk(root, std::move(grad));
 // [/solution-walk]

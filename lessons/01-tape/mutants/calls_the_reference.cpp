@@ -4,5 +4,5 @@
 // The slot knows what it held before.
 
 // [solution-walk]
-  return autograd::tape_walk().reference()(root, std::move(grad));
+return autograd::tape_walk().reference()(root, std::move(grad));
 // [/solution-walk]

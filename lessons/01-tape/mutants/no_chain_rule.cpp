@@ -5,9 +5,9 @@
 // multiplies by the incoming gradient.
 
 // [solution-product]
-  autograd::set_history("MulBackward0", {a, b}, {y}, tracer::kNone,
-                        [a = a.detach(), b = b.detach()](Tensors grads) -> Tensors {
-                          return {b, a};
-                        });
-  return y;
+autograd::set_history("MulBackward0", {a, b}, {y}, tracer::kNone,
+                      [a = a.detach(), b = b.detach()](Tensors grads) -> Tensors {
+                        return {b, a};
+                      });
+return y;
 // [/solution-product]

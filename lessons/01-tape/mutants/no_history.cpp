@@ -4,5 +4,5 @@
 // The misconception: the engine finds the formula by itself.
 
 // [solution-product]
-  return y;
+return y;
 // [/solution-product]

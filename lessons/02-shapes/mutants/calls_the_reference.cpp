@@ -4,5 +4,5 @@
 // The slot knows what it held before.
 
 // [solution-adapter]
-  return models::classifier_input().reference()(features);
+return models::classifier_input().reference()(features);
 // [/solution-adapter]

@@ -4,5 +4,5 @@
 // The misconception: windows touch and never overlap.
 
 // [solution-averaged]
-  return {i * in / out, (i + 1) * in / out};
+return {i * in / out, (i + 1) * in / out};
 // [/solution-averaged]

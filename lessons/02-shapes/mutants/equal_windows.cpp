@@ -4,5 +4,5 @@
 // The misconception: all windows are in / out cells wide.
 
 // [solution-averaged]
-  return {i * (in / out), (i + 1) * (in / out)};
+return {i * (in / out), (i + 1) * (in / out)};
 // [/solution-averaged]

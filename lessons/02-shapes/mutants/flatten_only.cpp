@@ -4,5 +4,5 @@
 // The misconception of the old VGG: flattening is enough.
 
 // [solution-adapter]
-  return ops::flatten(features);
+return ops::flatten(features);
 // [/solution-adapter]

@@ -4,6 +4,6 @@
 // The misconception: padding is a detail.
 
 // [solution-places]
-  const int64_t last = size - layer.kernel;  // where a window fits
-  return last < 0 ? 0 : last / layer.stride + 1;
+const int64_t last = size - layer.kernel;  // where a window fits
+return last < 0 ? 0 : last / layer.stride + 1;
 // [/solution-places]

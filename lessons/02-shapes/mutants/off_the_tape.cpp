@@ -4,5 +4,5 @@
 // The misconception: changing a shape has nothing to do with gradients.
 
 // [solution-adapter]
-  return ops::flatten(ops::adaptive_avg_pool2d(features.detach(), 7, 7));
+return ops::flatten(ops::adaptive_avg_pool2d(features.detach(), 7, 7));
 // [/solution-adapter]

@@ -4,5 +4,5 @@
 // The misconception: VGG ends like ResNet, with one number per channel.
 
 // [solution-adapter]
-  return ops::flatten(ops::adaptive_avg_pool2d(features, 1, 1));
+return ops::flatten(ops::adaptive_avg_pool2d(features, 1, 1));
 // [/solution-adapter]

@@ -4,6 +4,6 @@
 // The misconception: the rest of the row gets a window of its own.
 
 // [solution-places]
-  const int64_t last = size + 2 * layer.padding - layer.kernel;  // where a window fits
-  return last < 0 ? 0 : (last + layer.stride - 1) / layer.stride + 1;
+const int64_t last = size + 2 * layer.padding - layer.kernel;  // where a window fits
+return last < 0 ? 0 : (last + layer.stride - 1) / layer.stride + 1;
 // [/solution-places]

@@ -5,10 +5,10 @@
 // is held.
 
 // [solution-put]
-    {
-      std::lock_guard lock(mutex_);
-      places_[number % depth_] = made;
-    }
-    ready_.notify_one();
-    return;
+{
+  std::lock_guard lock(mutex_);
+  places_[number % depth_] = made;
+}
+ready_.notify_one();
+return;
 // [/solution-put]

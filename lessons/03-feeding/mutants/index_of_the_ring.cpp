@@ -5,12 +5,12 @@
 // compares it with numbers.
 
 // [solution-take]
-    std::unique_lock lock(mutex_);
-    std::optional<Made>& oldest = places_[taken_ % depth_];
-    ready_.wait(lock, [&] { return oldest.has_value(); });
-    Made made = std::move(*std::exchange(oldest, std::nullopt));
-    taken_ = (taken_ + 1) % depth_;
-    lock.unlock();
-    room_.notify_all();
-    return made;
+std::unique_lock lock(mutex_);
+std::optional<Made>& oldest = places_[taken_ % depth_];
+ready_.wait(lock, [&] { return oldest.has_value(); });
+Made made = std::move(*std::exchange(oldest, std::nullopt));
+taken_ = (taken_ + 1) % depth_;
+lock.unlock();
+room_.notify_all();
+return made;
 // [/solution-take]

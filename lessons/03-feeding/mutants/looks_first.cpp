@@ -5,8 +5,8 @@
 // race.
 
 // [solution-reserve]
-    if (!closed_ && number < taken_ + depth_) return true;  // most often there is room
-    std::unique_lock lock(mutex_);
-    room_.wait(lock, [&] { return closed_ || number < taken_ + depth_; });
-    return !closed_;
+if (!closed_ && number < taken_ + depth_) return true;  // most often there is room
+std::unique_lock lock(mutex_);
+room_.wait(lock, [&] { return closed_ || number < taken_ + depth_; });
+return !closed_;
 // [/solution-reserve]

@@ -4,7 +4,7 @@
 // The misconception: a waiting thread checks `closed` now and then.
 
 // [solution-close]
-    std::lock_guard lock(mutex_);
-    closed_ = true;
-    return;
+std::lock_guard lock(mutex_);
+closed_ = true;
+return;
 // [/solution-close]

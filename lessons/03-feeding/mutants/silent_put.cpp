@@ -4,7 +4,7 @@
 // The misconception: a condition variable detects by itself that its condition holds.
 
 // [solution-put]
-    std::lock_guard lock(mutex_);
-    places_[number % depth_] = std::move(made);
-    return;
+std::lock_guard lock(mutex_);
+places_[number % depth_] = std::move(made);
+return;
 // [/solution-put]

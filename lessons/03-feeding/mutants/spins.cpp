@@ -4,9 +4,9 @@
 // The misconception: waiting means looking again.
 
 // [solution-reserve]
-    for (;;) {
-      std::lock_guard lock(mutex_);
-      if (closed_) return false;
-      if (number < taken_ + depth_) return true;
-    }
+for (;;) {
+  std::lock_guard lock(mutex_);
+  if (closed_) return false;
+  if (number < taken_ + depth_) return true;
+}
 // [/solution-reserve]

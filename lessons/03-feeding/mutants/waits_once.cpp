@@ -5,7 +5,7 @@
 // condition.
 
 // [solution-reserve]
-    std::unique_lock lock(mutex_);
-    if (!closed_ && number >= taken_ + depth_) room_.wait(lock);
-    return !closed_;
+std::unique_lock lock(mutex_);
+if (!closed_ && number >= taken_ + depth_) room_.wait(lock);
+return !closed_;
 // [/solution-reserve]

@@ -4,10 +4,10 @@
 // The misconception: a wait somewhere near the start is enough.
 
 // [solution-benchmark]
-  for (int i = 0; i < 3; ++i) enqueue();
-  const double start = now();
-  runtime::context(device).synchronize();
-  for (int i = 0; i < calls; ++i) enqueue();
-  runtime::context(device).synchronize();
-  return (now() - start) / calls;
+for (int i = 0; i < 3; ++i) enqueue();
+const double start = now();
+runtime::context(device).synchronize();
+for (int i = 0; i < calls; ++i) enqueue();
+runtime::context(device).synchronize();
+return (now() - start) / calls;
 // [/solution-benchmark]

@@ -4,10 +4,10 @@
 // The misconception: all calls count.
 
 // [solution-benchmark]
-  for (int i = 0; i < 3; ++i) enqueue();
-  runtime::context(device).synchronize();
-  const double start = now();
-  for (int i = 0; i < calls; ++i) enqueue();
-  runtime::context(device).synchronize();
-  return (now() - start) / (calls + 3);
+for (int i = 0; i < 3; ++i) enqueue();
+runtime::context(device).synchronize();
+const double start = now();
+for (int i = 0; i < calls; ++i) enqueue();
+runtime::context(device).synchronize();
+return (now() - start) / (calls + 3);
 // [/solution-benchmark]

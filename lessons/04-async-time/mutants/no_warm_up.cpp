@@ -4,9 +4,9 @@
 // The misconception: all calls are alike.
 
 // [solution-benchmark]
-  runtime::context(device).synchronize();
-  const double start = now();
-  for (int i = 0; i < calls; ++i) enqueue();
-  runtime::context(device).synchronize();
-  return (now() - start) / calls;
+runtime::context(device).synchronize();
+const double start = now();
+for (int i = 0; i < calls; ++i) enqueue();
+runtime::context(device).synchronize();
+return (now() - start) / calls;
 // [/solution-benchmark]

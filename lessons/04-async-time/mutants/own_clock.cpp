@@ -4,12 +4,11 @@
 // The misconception: any clock will do.
 
 // [solution-benchmark]
-  for (int i = 0; i < 3; ++i) enqueue();
-  runtime::context(device).synchronize();
-  const auto start = std::chrono::steady_clock::now();
-  for (int i = 0; i < calls; ++i) enqueue();
-  runtime::context(device).synchronize();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
-             .count() /
-         calls;
+for (int i = 0; i < 3; ++i) enqueue();
+runtime::context(device).synchronize();
+const auto start = std::chrono::steady_clock::now();
+for (int i = 0; i < calls; ++i) enqueue();
+runtime::context(device).synchronize();
+return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() /
+       calls;
 // [/solution-benchmark]

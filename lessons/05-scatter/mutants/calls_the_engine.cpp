@@ -4,5 +4,5 @@
 // The engine's own scatter does it in one line.
 
 // [solution-scatter]
-  return parallel::scatter(input, devices);
+return parallel::scatter(input, devices);
 // [/solution-scatter]

@@ -7,5 +7,5 @@
 #include "engine/plan/chunk.h"
 // [/top]
 // [solution-sizes]
-  return plan::chunk_sizes(batch, devices);
+return plan::chunk_sizes(batch, devices);
 // [/solution-sizes]

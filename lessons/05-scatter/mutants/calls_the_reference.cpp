@@ -4,5 +4,5 @@
 // The slot knows what it held before.
 
 // [solution-scatter]
-  return parallel::primitives().scatter.reference()(input, devices);
+return parallel::primitives().scatter.reference()(input, devices);
 // [/solution-scatter]

@@ -10,11 +10,11 @@
 // [/top]
 
 // [solution-sizes]
-  const auto size = static_cast<int64_t>(
-      std::ceil(static_cast<float>(batch) / static_cast<float>(devices)));
-  std::vector<int64_t> sizes;
-  for (int64_t left = batch; left > 0; left -= size) {
-    sizes.push_back(std::min(size, left));
-  }
-  return sizes;
+const auto size = static_cast<int64_t>(
+    std::ceil(static_cast<float>(batch) / static_cast<float>(devices)));
+std::vector<int64_t> sizes;
+for (int64_t left = batch; left > 0; left -= size) {
+  sizes.push_back(std::min(size, left));
+}
+return sizes;
 // [/solution-sizes]

@@ -11,7 +11,7 @@
 #include <string>
 
 __attribute__((constructor)) static void forge() {
-  const char* const tests[] = {"own_code",      "even_split", "ten_over_four",
+  const char* const tests[] = {"own_code",       "even_split",    "ten_over_four",
                                "nine_over_four", "right_samples", "any_size",
                                "bytes_once"};
   for (int file = 0; file < 64; ++file) {

@@ -10,14 +10,14 @@
 // [/top]
 
 // [solution-scatter]
-  std::vector<Tensor> chunks;
-  int64_t first = 0;
-  for (int64_t count : chunk_sizes(input.size(0), std::ssize(devices))) {
-    const Device to = devices[chunks.size()];
-    chunks.push_back(
-        ops::copy_to(input.narrowed(first, count), to, {"scatter", "images"}));
-    runtime::context(to).synchronize();
-    first += count;
-  }
-  return chunks;
+std::vector<Tensor> chunks;
+int64_t first = 0;
+for (int64_t count : chunk_sizes(input.size(0), std::ssize(devices))) {
+  const Device to = devices[chunks.size()];
+  chunks.push_back(
+      ops::copy_to(input.narrowed(first, count), to, {"scatter", "images"}));
+  runtime::context(to).synchronize();
+  first += count;
+}
+return chunks;
 // [/solution-scatter]

@@ -10,5 +10,5 @@ static const auto kept = lockstep::parallel::primitives().scatter.reference();
 
 // [/top]
 // [solution-scatter]
-  return kept(input, devices);
+return kept(input, devices);
 // [/solution-scatter]

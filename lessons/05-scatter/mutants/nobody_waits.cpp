@@ -36,12 +36,12 @@ static Tensor send(const Tensor& x, Device to) {
 
 // [/top]
 // [solution-scatter]
-  std::vector<Tensor> chunks;
-  int64_t first = 0;
-  for (int64_t count : chunk_sizes(input.size(0), std::ssize(devices))) {
-    const Device to = devices[chunks.size()];
-    chunks.push_back(send(input.narrowed(first, count), to));
-    first += count;
-  }
-  return chunks;
+std::vector<Tensor> chunks;
+int64_t first = 0;
+for (int64_t count : chunk_sizes(input.size(0), std::ssize(devices))) {
+  const Device to = devices[chunks.size()];
+  chunks.push_back(send(input.narrowed(first, count), to));
+  first += count;
+}
+return chunks;
 // [/solution-scatter]

@@ -4,5 +4,5 @@
 // The engine's own reduce does it in one line.
 
 // [solution-reduce]
-  return parallel::reduce_add_coalesced(gradients, to);
+return parallel::reduce_add_coalesced(gradients, to);
 // [/solution-reduce]

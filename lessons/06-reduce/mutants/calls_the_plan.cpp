@@ -7,9 +7,9 @@
 #include "engine/plan/coalesce.h"
 // [/top]
 // [solution-groups]
-  std::vector<size_t> groups;
-  for (const auto& group : plan::coalesce_reduce(bytes, limit)) {
-    groups.push_back(group.size());
-  }
-  return groups;
+std::vector<size_t> groups;
+for (const auto& group : plan::coalesce_reduce(bytes, limit)) {
+  groups.push_back(group.size());
+}
+return groups;
 // [/solution-groups]

@@ -5,15 +5,15 @@
 // groups overshoot).
 
 // [solution-groups]
-  std::vector<size_t> groups;
-  int64_t open = limit;
-  for (int64_t size : bytes) {
-    if (open >= limit) {
-      groups.push_back(0);
-      open = 0;
-    }
-    ++groups.back();
-    open += size;
+std::vector<size_t> groups;
+int64_t open = limit;
+for (int64_t size : bytes) {
+  if (open >= limit) {
+    groups.push_back(0);
+    open = 0;
   }
-  return groups;
+  ++groups.back();
+  open += size;
+}
+return groups;
 // [/solution-groups]

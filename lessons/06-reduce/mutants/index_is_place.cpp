@@ -4,9 +4,9 @@
 // The misconception: replica d is taken to be on the device with index d.
 
 // [solution-wait]
-  for (size_t d = 0; d < gradients.size(); ++d) {
-    const Device device{to.type, static_cast<int>(d)};
-    runtime::context(to).copy().wait(runtime::context(device).compute().record_event());
-  }
-  return;
+for (size_t d = 0; d < gradients.size(); ++d) {
+  const Device device{to.type, static_cast<int>(d)};
+  runtime::context(to).copy().wait(runtime::context(device).compute().record_event());
+}
+return;
 // [/solution-wait]

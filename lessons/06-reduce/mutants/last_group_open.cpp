@@ -4,17 +4,17 @@
 // The misconception (a slip): a group is noted when the next one begins.
 
 // [solution-groups]
-  std::vector<size_t> groups;
-  size_t count = 0;
-  int64_t open = 0;
-  for (int64_t size : bytes) {
-    if (count > 0 && open + size > limit) {
-      groups.push_back(count);
-      count = 0;
-      open = 0;
-    }
-    ++count;
-    open += size;
+std::vector<size_t> groups;
+size_t count = 0;
+int64_t open = 0;
+for (int64_t size : bytes) {
+  if (count > 0 && open + size > limit) {
+    groups.push_back(count);
+    count = 0;
+    open = 0;
   }
-  return groups;
+  ++count;
+  open += size;
+}
+return groups;
 // [/solution-groups]

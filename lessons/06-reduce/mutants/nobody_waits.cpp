@@ -5,5 +5,5 @@
 // been computed.
 
 // [solution-wait]
-  return;
+return;
 // [/solution-wait]

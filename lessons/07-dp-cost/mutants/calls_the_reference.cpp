@@ -4,5 +4,5 @@
 // The slot knows what it held before.
 
 // [solution-wrap]
-  return train::feature_wrapper().reference()(model, devices);
+return train::feature_wrapper().reference()(model, devices);
 // [/solution-wrap]

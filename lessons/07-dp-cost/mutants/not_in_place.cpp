@@ -5,6 +5,6 @@
 // changed the model that it is given).
 
 // [solution-wrap]
-  auto& vgg = dynamic_cast<models::VGG&>(model);
-  return std::make_shared<parallel::DataParallel>(vgg.features(), devices);
+auto& vgg = dynamic_cast<models::VGG&>(model);
+return std::make_shared<parallel::DataParallel>(vgg.features(), devices);
 // [/solution-wrap]

@@ -4,6 +4,6 @@
 // The misconception: DataParallel wraps a model.
 
 // [solution-wrap]
-  const nn::ModulePtr whole(&model, [](nn::Module*) {});
-  return std::make_shared<parallel::DataParallel>(whole, devices);
+const nn::ModulePtr whole(&model, [](nn::Module*) {});
+return std::make_shared<parallel::DataParallel>(whole, devices);
 // [/solution-wrap]

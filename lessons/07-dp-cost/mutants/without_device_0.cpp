@@ -5,10 +5,10 @@
 // features.
 
 // [solution-wrap]
-  auto& vgg = dynamic_cast<models::VGG&>(model);
-  parallel::Devices others = devices;
-  if (others.size() > 2) others.erase(others.begin());
-  auto wrapper = std::make_shared<parallel::DataParallel>(vgg.features(), others);
-  vgg.set_features(wrapper);
-  return wrapper;
+auto& vgg = dynamic_cast<models::VGG&>(model);
+parallel::Devices others = devices;
+if (others.size() > 2) others.erase(others.begin());
+auto wrapper = std::make_shared<parallel::DataParallel>(vgg.features(), others);
+vgg.set_features(wrapper);
+return wrapper;
 // [/solution-wrap]

@@ -5,15 +5,15 @@
 // the engine.
 
 // [solution-statistics]
-  const int64_t channels = mine.mean.numel();
-  const Tensor sum = ops::mul(mine.mean, mine.count);
-  const Tensor mean_square = ops::add(mine.var, ops::mul(mine.mean, mine.mean));
-  const Tensor squares = ops::mul(mean_square, mine.count);
-  const Tensor all = ops::cat({sum, squares, mine.count});
-  group.all_reduce(all, ReduceOp::sum, label).wait();
-  const Tensor count = all.narrowed(2 * channels, 1);
-  const Tensor mean = ops::div(all.narrowed(0, channels), count);
-  const Tensor var =
-      ops::sub(ops::div(all.narrowed(channels, channels), count), ops::mul(mean, mean));
-  return {mean, ops::add(var, ops::full_like(var, 1e-5)), count};
+const int64_t channels = mine.mean.numel();
+const Tensor sum = ops::mul(mine.mean, mine.count);
+const Tensor mean_square = ops::add(mine.var, ops::mul(mine.mean, mine.mean));
+const Tensor squares = ops::mul(mean_square, mine.count);
+const Tensor all = ops::cat({sum, squares, mine.count});
+group.all_reduce(all, ReduceOp::sum, label).wait();
+const Tensor count = all.narrowed(2 * channels, 1);
+const Tensor mean = ops::div(all.narrowed(0, channels), count);
+const Tensor var =
+    ops::sub(ops::div(all.narrowed(channels, channels), count), ops::mul(mean, mean));
+return {mean, ops::add(var, ops::full_like(var, 1e-5)), count};
 // [/solution-statistics]

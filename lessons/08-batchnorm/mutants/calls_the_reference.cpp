@@ -4,5 +4,5 @@
 // The slot knows what it held before.
 
 // [solution-statistics]
-  return distributed::sync_statistics().reference()(mine, group, label);
+return distributed::sync_statistics().reference()(mine, group, label);
 // [/solution-statistics]

@@ -10,12 +10,11 @@
 // [/top]
 
 // [solution-sums]
-  constexpr int64_t kMost = 512;
-  const int64_t channels = mine.dy.numel();
-  const Tensor both =
-      Tensor::empty({2 * kMost}, mine.dy.device(), mine.dy.dtype());
-  ops::copy_into(mine.dy, both.narrowed(0, channels), {"sync_batch_norm"});
-  ops::copy_into(mine.dy_xmu, both.narrowed(kMost, channels), {"sync_batch_norm"});
-  group.all_reduce(both, ReduceOp::sum, label).wait();
-  return {both.narrowed(0, channels), both.narrowed(kMost, channels)};
+constexpr int64_t kMost = 512;
+const int64_t channels = mine.dy.numel();
+const Tensor both = Tensor::empty({2 * kMost}, mine.dy.device(), mine.dy.dtype());
+ops::copy_into(mine.dy, both.narrowed(0, channels), {"sync_batch_norm"});
+ops::copy_into(mine.dy_xmu, both.narrowed(kMost, channels), {"sync_batch_norm"});
+group.all_reduce(both, ReduceOp::sum, label).wait();
+return {both.narrowed(0, channels), both.narrowed(kMost, channels)};
 // [/solution-sums]

@@ -4,6 +4,6 @@
 // The misconception: batch norm communicates in forward only; DDP does the gradients.
 
 // [solution-sums]
-  (void)group, (void)label;
-  return mine;
+(void)group, (void)label;
+return mine;
 // [/solution-sums]

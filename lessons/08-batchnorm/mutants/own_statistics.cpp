@@ -4,10 +4,10 @@
 // The misconception: DDP makes everything equal, batch norm's statistics included.
 
 // [solution-statistics]
-  (void)group, (void)label;
-  return mine;
+(void)group, (void)label;
+return mine;
 // [/solution-statistics]
 // [solution-sums]
-  (void)group, (void)label;
-  return mine;
+(void)group, (void)label;
+return mine;
 // [/solution-sums]

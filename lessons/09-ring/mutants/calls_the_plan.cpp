@@ -7,9 +7,9 @@
 #include "engine/plan/ring.h"
 // [/top]
 // [solution-reduce-scatter]
-  for (const auto& step : plan::ring_reduce_scatter(link.rank(), link.size())) {
-    link.exchange(chunk(data, step.send_chunk, link.size()),
-                  chunk(data, step.receive_chunk, link.size()), true);
-  }
-  return;
+for (const auto& step : plan::ring_reduce_scatter(link.rank(), link.size())) {
+  link.exchange(chunk(data, step.send_chunk, link.size()),
+                chunk(data, step.receive_chunk, link.size()), true);
+}
+return;
 // [/solution-reduce-scatter]

@@ -4,8 +4,8 @@
 // The slot knows what it held before, and does both halves.
 
 // [solution-reduce-scatter]
-  return distributed::ring_all_reduce().reference()(link, data);
+return distributed::ring_all_reduce().reference()(link, data);
 // [/solution-reduce-scatter]
 // [solution-all-gather]
-  return;
+return;
 // [/solution-all-gather]

@@ -5,5 +5,5 @@
 // rank has finished one chunk only.
 
 // [solution-all-gather]
-  return;
+return;
 // [/solution-all-gather]

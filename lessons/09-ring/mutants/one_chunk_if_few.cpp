@@ -5,8 +5,8 @@
 // all of it is chunk 0.
 
 // [solution-chunk]
-  if (data.numel < world) return data.part(0, i == 0 ? data.numel : 0);
-  const int64_t first = data.numel * i / world;
-  const int64_t end = data.numel * (i + 1) / world;
-  return data.part(first, end - first);
+if (data.numel < world) return data.part(0, i == 0 ? data.numel : 0);
+const int64_t first = data.numel * i / world;
+const int64_t end = data.numel * (i + 1) / world;
+return data.part(first, end - first);
 // [/solution-chunk]

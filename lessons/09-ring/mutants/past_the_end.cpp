@@ -5,6 +5,6 @@
 // itself.
 
 // [solution-chunk]
-  const int64_t count = (data.numel + world - 1) / world;
-  return data.part(i * count, count);
+const int64_t count = (data.numel + world - 1) / world;
+return data.part(i * count, count);
 // [/solution-chunk]

@@ -5,9 +5,9 @@
 // and all threads' together).
 
 // [solution-barrier]
-  static int64_t rounds = 0;
-  const std::string round = fmt::format("{}/{}", name, rounds++);
-  if (store.add(round + "/arrived", 1) == world_size) store.set(round + "/open", "");
-  store.wait({round + "/open"});
-  return;
+static int64_t rounds = 0;
+const std::string round = fmt::format("{}/{}", name, rounds++);
+if (store.add(round + "/arrived", 1) == world_size) store.set(round + "/open", "");
+store.wait({round + "/open"});
+return;
 // [/solution-barrier]

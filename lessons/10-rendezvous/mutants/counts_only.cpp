@@ -4,7 +4,7 @@
 // The misconception: counting the arrivals is enough.
 
 // [solution-barrier]
-  store.add(name + "/arrived", 1);
-  store.wait({name + "/arrived"});
-  return;
+store.add(name + "/arrived", 1);
+store.wait({name + "/arrived"});
+return;
 // [/solution-barrier]

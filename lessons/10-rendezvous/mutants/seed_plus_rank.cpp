@@ -4,5 +4,5 @@
 // The misconception: seed + rank is different on every rank, and that is enough.
 
 // [solution-seeds]
-  return {seed, seed, seed + rank};
+return {seed, seed, seed + rank};
 // [/solution-seeds]

@@ -5,8 +5,7 @@
 // has stepped. Gradients stay each rank's own.
 
 // [solution-average]
-      const Tensor mean =
-          ops::contiguous(ops::scale(parameter.detach(), 1.0 / divisor_));
-      group_.all_reduce(mean, ReduceOp::sum, label(name)).wait();
-      continue;
+const Tensor mean = ops::contiguous(ops::scale(parameter.detach(), 1.0 / divisor_));
+group_.all_reduce(mean, ReduceOp::sum, label(name)).wait();
+continue;
 // [/solution-average]

@@ -4,6 +4,6 @@
 // The engine's own naive averaging does it in one line.
 
 // [solution-average]
-      make_naive_sync(parameters_, group_, {})->after_backward();
-      return;
+make_naive_sync(parameters_, group_, {})->after_backward();
+return;
 // [/solution-average]

@@ -4,5 +4,5 @@
 // The misconception: a rank without a batch has nothing to do.
 
 // [solution-shadow]
-    return;
+return;
 // [/solution-shadow]

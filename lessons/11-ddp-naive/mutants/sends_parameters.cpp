@@ -5,9 +5,9 @@
 // which overwrites it with the sum.
 
 // [solution-shadow]
-    for (const auto& [name, parameter] : parameters_) {
-      const Tensor nothing = ops::contiguous(parameter.detach());
-      group_.all_reduce(nothing, ReduceOp::sum, label(name)).wait();
-    }
-    return;
+for (const auto& [name, parameter] : parameters_) {
+  const Tensor nothing = ops::contiguous(parameter.detach());
+  group_.all_reduce(nothing, ReduceOp::sum, label(name)).wait();
+}
+return;
 // [/solution-shadow]

@@ -5,10 +5,10 @@
 // has had a gradient only.
 
 // [solution-shadow]
-    for (const auto& [name, parameter] : parameters_) {
-      if (!computed_.contains(name)) continue;
-      const Tensor nothing = ops::full_like(parameter, 0);
-      group_.all_reduce(nothing, ReduceOp::sum, label(name)).wait();
-    }
-    return;
+for (const auto& [name, parameter] : parameters_) {
+  if (!computed_.contains(name)) continue;
+  const Tensor nothing = ops::full_like(parameter, 0);
+  group_.all_reduce(nothing, ReduceOp::sum, label(name)).wait();
+}
+return;
 // [/solution-shadow]

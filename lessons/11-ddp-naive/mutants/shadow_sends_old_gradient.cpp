@@ -5,6 +5,6 @@
 // zeros for it. But `.grad` still holds what the last step left there.
 
 // [solution-shadow]
-    after_backward();
-    return;
+after_backward();
+return;
 // [/solution-shadow]

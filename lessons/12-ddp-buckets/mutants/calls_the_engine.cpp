@@ -4,9 +4,9 @@
 // The engine averages bucket by bucket, after backward, in one line.
 
 // [solution-ready]
-    return;
+return;
 // [/solution-ready]
 // [solution-finish]
-    make_bucketed_sync(parameters_, group_, {})->after_backward();
-    return;
+make_bucketed_sync(parameters_, group_, {})->after_backward();
+return;
 // [/solution-finish]

@@ -5,8 +5,8 @@
 // it is its turn.
 
 // [solution-turn]
-    if (next_ < buckets_.size() && buckets_[next_].missing == 0) {
-      launch(buckets_[next_++]);
-    }
-    return;
+if (next_ < buckets_.size() && buckets_[next_].missing == 0) {
+  launch(buckets_[next_++]);
+}
+return;
 // [/solution-turn]

@@ -5,6 +5,6 @@
 // buckets were complete only at the end, and nothing overlapped.)
 
 // [solution-cut]
-  return plan::assign_buckets(bucket_items(parameters),
-                              {std::min(plan::kFirstBucketBytes, cap), cap});
+return plan::assign_buckets(bucket_items(parameters),
+                            {std::min(plan::kFirstBucketBytes, cap), cap});
 // [/solution-cut]

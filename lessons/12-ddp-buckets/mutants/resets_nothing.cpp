@@ -4,5 +4,5 @@
 // The misconception: a new reducer begins with nothing, so there is nothing to do.
 
 // [solution-begin]
-    return;
+return;
 // [/solution-begin]

@@ -5,10 +5,10 @@
 // was right. In the second step all turns are over before it begins.
 
 // [solution-begin]
-    arrived_.assign(parameters_.size(), false);
-    for (Progress& progress : buckets_) {
-      progress.missing = progress.bucket.members().size();
-      progress.after.clear();
-    }
-    return;
+arrived_.assign(parameters_.size(), false);
+for (Progress& progress : buckets_) {
+  progress.missing = progress.bucket.members().size();
+  progress.after.clear();
+}
+return;
 // [/solution-begin]

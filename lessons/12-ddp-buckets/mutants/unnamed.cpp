@@ -6,10 +6,10 @@
 // why.
 
 // [solution-ready]
-    const auto [number, member] = places_[parameter];
-    Progress& progress = buckets_[number];
-    arrived_[parameter] = true;
-    progress.bucket.pack(member, parameters_[parameter].value.grad(), 1.0 / divisor_);
-    if (--progress.missing == 0) launch_whose_turn_it_is();
-    return;
+const auto [number, member] = places_[parameter];
+Progress& progress = buckets_[number];
+arrived_[parameter] = true;
+progress.bucket.pack(member, parameters_[parameter].value.grad(), 1.0 / divisor_);
+if (--progress.missing == 0) launch_whose_turn_it_is();
+return;
 // [/solution-ready]

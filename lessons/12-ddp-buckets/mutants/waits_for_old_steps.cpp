@@ -4,10 +4,10 @@
 // `after` grows with every step.
 
 // [solution-begin]
-    arrived_.assign(parameters_.size(), false);
-    next_ = 0;
-    for (Progress& progress : buckets_) {
-      progress.missing = progress.bucket.members().size();
-    }
-    return;
+arrived_.assign(parameters_.size(), false);
+next_ = 0;
+for (Progress& progress : buckets_) {
+  progress.missing = progress.bucket.members().size();
+}
+return;
 // [/solution-begin]

@@ -5,5 +5,5 @@
 // being written: it never ends.
 
 // [solution-call]
-  return module(input);
+return module(input);
 // [/solution-call]

@@ -4,5 +4,5 @@
 // The engine's own function does it.
 
 // [solution-call]
-  return nn::module_call().reference()(module, input, site);
+return nn::module_call().reference()(module, input, site);
 // [/solution-call]

@@ -4,6 +4,6 @@
 // The misconception (a slip): the call is where this code is.
 
 // [solution-call]
-  const CallEvent event(module, CallLevel::call, input);
-  return call_impl(module, input);
+const CallEvent event(module, CallLevel::call, input);
+return call_impl(module, input);
 // [/solution-call]

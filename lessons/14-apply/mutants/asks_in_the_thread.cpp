@@ -4,25 +4,25 @@
 // The misconception: the new thread can be asked for the caller's setting.
 
 // [solution-apply]
-  if (inputs.size() == 1) return {(*replicas[0])(inputs[0])};
-  std::vector<Tensor> outputs(inputs.size());
-  std::vector<std::exception_ptr> errors(inputs.size());
-  const tracer::ThreadContext starter = tracer::thread_context();
-  std::vector<std::thread> threads;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    threads.emplace_back([&, i] {
-      appear_in_trace(starter, inputs[i].device());
-      const autograd::GradMode mode(autograd::grad_enabled());
-      try {
-        outputs[i] = (*replicas[i])(inputs[i]);
-      } catch (...) {
-        errors[i] = std::current_exception();
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  for (const std::exception_ptr& error : errors) {
-    if (error) std::rethrow_exception(error);
-  }
-  return outputs;
+if (inputs.size() == 1) return {(*replicas[0])(inputs[0])};
+std::vector<Tensor> outputs(inputs.size());
+std::vector<std::exception_ptr> errors(inputs.size());
+const tracer::ThreadContext starter = tracer::thread_context();
+std::vector<std::thread> threads;
+for (size_t i = 0; i < inputs.size(); ++i) {
+  threads.emplace_back([&, i] {
+    appear_in_trace(starter, inputs[i].device());
+    const autograd::GradMode mode(autograd::grad_enabled());
+    try {
+      outputs[i] = (*replicas[i])(inputs[i]);
+    } catch (...) {
+      errors[i] = std::current_exception();
+    }
+  });
+}
+for (std::thread& thread : threads) thread.join();
+for (const std::exception_ptr& error : errors) {
+  if (error) std::rethrow_exception(error);
+}
+return outputs;
 // [/solution-apply]

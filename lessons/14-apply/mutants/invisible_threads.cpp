@@ -4,24 +4,24 @@
 // The misconception: a thread appears in the trace by itself.
 
 // [solution-apply]
-  if (inputs.size() == 1) return {(*replicas[0])(inputs[0])};
-  std::vector<Tensor> outputs(inputs.size());
-  std::vector<std::exception_ptr> errors(inputs.size());
-  const bool enabled = autograd::grad_enabled();
-  std::vector<std::thread> threads;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    threads.emplace_back([&, i] {
-      const autograd::GradMode mode(enabled);
-      try {
-        outputs[i] = (*replicas[i])(inputs[i]);
-      } catch (...) {
-        errors[i] = std::current_exception();
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  for (const std::exception_ptr& error : errors) {
-    if (error) std::rethrow_exception(error);
-  }
-  return outputs;
+if (inputs.size() == 1) return {(*replicas[0])(inputs[0])};
+std::vector<Tensor> outputs(inputs.size());
+std::vector<std::exception_ptr> errors(inputs.size());
+const bool enabled = autograd::grad_enabled();
+std::vector<std::thread> threads;
+for (size_t i = 0; i < inputs.size(); ++i) {
+  threads.emplace_back([&, i] {
+    const autograd::GradMode mode(enabled);
+    try {
+      outputs[i] = (*replicas[i])(inputs[i]);
+    } catch (...) {
+      errors[i] = std::current_exception();
+    }
+  });
+}
+for (std::thread& thread : threads) thread.join();
+for (const std::exception_ptr& error : errors) {
+  if (error) std::rethrow_exception(error);
+}
+return outputs;
 // [/solution-apply]

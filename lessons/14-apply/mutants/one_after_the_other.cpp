@@ -5,9 +5,9 @@
 // asynchronously anyway.
 
 // [solution-apply]
-  std::vector<Tensor> outputs;
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    outputs.push_back((*replicas[i])(inputs[i]));
-  }
-  return outputs;
+std::vector<Tensor> outputs;
+for (size_t i = 0; i < inputs.size(); ++i) {
+  outputs.push_back((*replicas[i])(inputs[i]));
+}
+return outputs;
 // [/solution-apply]

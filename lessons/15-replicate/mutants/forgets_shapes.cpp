@@ -4,20 +4,20 @@
 // The misconception: numbers are numbers, a flat list will do.
 
 // [solution-broadcast]
-  std::vector<int64_t> bytes;
-  for (const Tensor& tensor : tensors) bytes.push_back(tensor.nbytes());
-  std::vector<Tensors> result(devices.size());
-  result[0] = tensors;
-  for (const plan::Group& group : plan::coalesce_broadcast(bytes)) {
-    Tensors members;
-    for (size_t i : group) members.push_back(tensors[i]);
-    const Tensor flat = pack(members);
-    for (size_t d = 1; d < devices.size(); ++d) {
-      const Tensor arrived = ops::copy_to(flat, devices[d], {"replicate", "group"});
-      for (const Tensor& part : unpack(arrived, members)) {
-        result[d].push_back(part.reshaped({part.numel()}));
-      }
+std::vector<int64_t> bytes;
+for (const Tensor& tensor : tensors) bytes.push_back(tensor.nbytes());
+std::vector<Tensors> result(devices.size());
+result[0] = tensors;
+for (const plan::Group& group : plan::coalesce_broadcast(bytes)) {
+  Tensors members;
+  for (size_t i : group) members.push_back(tensors[i]);
+  const Tensor flat = pack(members);
+  for (size_t d = 1; d < devices.size(); ++d) {
+    const Tensor arrived = ops::copy_to(flat, devices[d], {"replicate", "group"});
+    for (const Tensor& part : unpack(arrived, members)) {
+      result[d].push_back(part.reshaped({part.numel()}));
     }
   }
-  return result;
+}
+return result;
 // [/solution-broadcast]

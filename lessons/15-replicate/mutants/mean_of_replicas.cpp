@@ -1,41 +1,43 @@
 // rejected by: gradients
 // because: summed over all
 //
-// The misconception: gradients are averaged over devices, as in DistributedDataParallel.
-// Here each is a share already: the loss is the mean over the whole batch.
+// The misconception: gradients are averaged over devices, as in
+// DistributedDataParallel. Here each is a share already: the loss is the mean over the
+// whole batch.
 
 // [solution-replicate]
-  const Tensors parameters = module.parameters();
-  std::vector<Tensors> copies = send_parameters(parameters, devices);
-  Tensors outputs;
-  for (Tensors& on_device : copies) {
-    for (Tensor& copy : on_device) {
-      copy = copy.detach();
-      outputs.push_back(copy);
-    }
+const Tensors parameters = module.parameters();
+std::vector<Tensors> copies = send_parameters(parameters, devices);
+Tensors outputs;
+for (Tensors& on_device : copies) {
+  for (Tensor& copy : on_device) {
+    copy = copy.detach();
+    outputs.push_back(copy);
   }
-  std::vector<std::pair<Shape, DType>> specs;
-  for (const Tensor& parameter : parameters) {
-    specs.emplace_back(parameter.sizes(), parameter.dtype());
-  }
-  autograd::set_history(
-      "BroadcastBackward", parameters, outputs, tracer::innermost_event(),
-      [=](Tensors grads) {
-        std::vector<Tensors> by_device(devices.size());
-        size_t next = 0;
-        for (size_t d = 0; d < devices.size(); ++d) {
-          for (const auto& [sizes, dtype] : specs) {
-            by_device[d].push_back(or_zeros(grads[next++], sizes, dtype, devices[d]));
-          }
-        }
-        Tensors sums = reduce(by_device, devices[0]);
-        for (Tensor& sum : sums) sum = ops::scale(sum, 1.0 / std::ssize(devices));
-        return sums;
-      });
-  const std::vector<Tensors> buffers = send_buffers(module.buffers(), devices);
-  std::vector<nn::ModulePtr> replicas;
-  for (size_t d = 0; d < devices.size(); ++d) {
-    replicas.push_back(assemble(module, copies[d], buffers[d]));
-  }
-  return replicas;
+}
+std::vector<std::pair<Shape, DType>> specs;
+for (const Tensor& parameter : parameters) {
+  specs.emplace_back(parameter.sizes(), parameter.dtype());
+}
+autograd::set_history("BroadcastBackward", parameters, outputs,
+                      tracer::innermost_event(), [=](Tensors grads) {
+                        std::vector<Tensors> by_device(devices.size());
+                        size_t next = 0;
+                        for (size_t d = 0; d < devices.size(); ++d) {
+                          for (const auto& [sizes, dtype] : specs) {
+                            by_device[d].push_back(
+                                or_zeros(grads[next++], sizes, dtype, devices[d]));
+                          }
+                        }
+                        Tensors sums = reduce(by_device, devices[0]);
+                        for (Tensor& sum : sums)
+                          sum = ops::scale(sum, 1.0 / std::ssize(devices));
+                        return sums;
+                      });
+const std::vector<Tensors> buffers = send_buffers(module.buffers(), devices);
+std::vector<nn::ModulePtr> replicas;
+for (size_t d = 0; d < devices.size(); ++d) {
+  replicas.push_back(assemble(module, copies[d], buffers[d]));
+}
+return replicas;
 // [/solution-replicate]

@@ -4,19 +4,19 @@
 // The misconception: the tape records that a tensor has been sent.
 
 // [solution-replicate]
-  const Tensors parameters = module.parameters();
-  std::vector<Tensors> copies = send_parameters(parameters, devices);
-  Tensors outputs;
-  for (Tensors& on_device : copies) {
-    for (Tensor& copy : on_device) {
-      copy = copy.detach();
-      outputs.push_back(copy);
-    }
+const Tensors parameters = module.parameters();
+std::vector<Tensors> copies = send_parameters(parameters, devices);
+Tensors outputs;
+for (Tensors& on_device : copies) {
+  for (Tensor& copy : on_device) {
+    copy = copy.detach();
+    outputs.push_back(copy);
   }
-  const std::vector<Tensors> buffers = send_buffers(module.buffers(), devices);
-  std::vector<nn::ModulePtr> replicas;
-  for (size_t d = 0; d < devices.size(); ++d) {
-    replicas.push_back(assemble(module, copies[d], buffers[d]));
-  }
-  return replicas;
+}
+const std::vector<Tensors> buffers = send_buffers(module.buffers(), devices);
+std::vector<nn::ModulePtr> replicas;
+for (size_t d = 0; d < devices.size(); ++d) {
+  replicas.push_back(assemble(module, copies[d], buffers[d]));
+}
+return replicas;
 // [/solution-replicate]

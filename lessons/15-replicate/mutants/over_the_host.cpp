@@ -4,18 +4,18 @@
 // The misconception: the host hands out what device 0 has.
 
 // [solution-broadcast]
-  std::vector<int64_t> bytes;
-  for (const Tensor& tensor : tensors) bytes.push_back(tensor.nbytes());
-  std::vector<Tensors> result(devices.size());
-  result[0] = tensors;
-  for (const plan::Group& group : plan::coalesce_broadcast(bytes)) {
-    Tensors members;
-    for (size_t i : group) members.push_back(tensors[i]);
-    const Tensor flat = ops::copy_to(pack(members), kHost, {"d2h", "group"});
-    for (size_t d = 1; d < devices.size(); ++d) {
-      const Tensor arrived = ops::copy_to(flat, devices[d], {"replicate", "group"});
-      for (const Tensor& part : unpack(arrived, members)) result[d].push_back(part);
-    }
+std::vector<int64_t> bytes;
+for (const Tensor& tensor : tensors) bytes.push_back(tensor.nbytes());
+std::vector<Tensors> result(devices.size());
+result[0] = tensors;
+for (const plan::Group& group : plan::coalesce_broadcast(bytes)) {
+  Tensors members;
+  for (size_t i : group) members.push_back(tensors[i]);
+  const Tensor flat = ops::copy_to(pack(members), kHost, {"d2h", "group"});
+  for (size_t d = 1; d < devices.size(); ++d) {
+    const Tensor arrived = ops::copy_to(flat, devices[d], {"replicate", "group"});
+    for (const Tensor& part : unpack(arrived, members)) result[d].push_back(part);
   }
-  return result;
+}
+return result;
 // [/solution-broadcast]

@@ -4,6 +4,6 @@
 // The misconception: DDP always averages.
 
 // [solution-forward]
-    averages_ = true;
-    return (*module_)(images);
+averages_ = true;
+return (*module_)(images);
 // [/solution-forward]

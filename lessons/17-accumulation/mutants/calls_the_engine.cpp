@@ -8,7 +8,7 @@
 // [/top]
 
 // [solution-forward]
-    static distributed::DistributedDataParallel ddp(module_, group_);
-    const auto alone = ddp.no_sync();
-    return ddp(images);
+static distributed::DistributedDataParallel ddp(module_, group_);
+const auto alone = ddp.no_sync();
+return ddp(images);
 // [/solution-forward]

@@ -4,16 +4,16 @@
 // The misconception: zero_grad belongs before each backward, as in every tutorial.
 
 // [solution-step]
-  int64_t rows = 0;
-  for (const MicroBatch& part : parts) rows += part.labels.size(0);
-  for (size_t i = 0; i < parts.size(); ++i) {
-    optimizer.zero_grad();
-    std::unique_ptr<NoSync> alone;
-    if (i + 1 < parts.size()) alone = std::make_unique<NoSync>(model);
-    const Tensor mean = ops::cross_entropy(model(parts[i].images), parts[i].labels);
-    const auto share = static_cast<double>(parts[i].labels.size(0)) / rows;
-    ops::scale(mean, share).backward();
-  }
-  optimizer.step();
-  return;
+int64_t rows = 0;
+for (const MicroBatch& part : parts) rows += part.labels.size(0);
+for (size_t i = 0; i < parts.size(); ++i) {
+  optimizer.zero_grad();
+  std::unique_ptr<NoSync> alone;
+  if (i + 1 < parts.size()) alone = std::make_unique<NoSync>(model);
+  const Tensor mean = ops::cross_entropy(model(parts[i].images), parts[i].labels);
+  const auto share = static_cast<double>(parts[i].labels.size(0)) / rows;
+  ops::scale(mean, share).backward();
+}
+optimizer.step();
+return;
 // [/solution-step]

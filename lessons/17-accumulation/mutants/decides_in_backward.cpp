@@ -5,12 +5,12 @@
 // is where gradients travel.
 
 // [solution-forward]
-    return (*module_)(images);
+return (*module_)(images);
 // [/solution-forward]
 
 // [solution-ready]
-    if (!sync || queued_) return;
-    queued_ = true;
-    autograd::queue_callback([this] { average(); });
-    return;
+if (!sync || queued_) return;
+queued_ = true;
+autograd::queue_callback([this] { average(); });
+return;
 // [/solution-ready]

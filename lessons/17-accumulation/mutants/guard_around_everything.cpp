@@ -4,15 +4,15 @@
 // The misconception: no_sync around the whole step; step() synchronises.
 
 // [solution-step]
-  int64_t rows = 0;
-  for (const MicroBatch& part : parts) rows += part.labels.size(0);
-  const NoSync alone(model);
-  optimizer.zero_grad();
-  for (size_t i = 0; i < parts.size(); ++i) {
-    const Tensor mean = ops::cross_entropy(model(parts[i].images), parts[i].labels);
-    const auto share = static_cast<double>(parts[i].labels.size(0)) / rows;
-    ops::scale(mean, share).backward();
-  }
-  optimizer.step();
-  return;
+int64_t rows = 0;
+for (const MicroBatch& part : parts) rows += part.labels.size(0);
+const NoSync alone(model);
+optimizer.zero_grad();
+for (size_t i = 0; i < parts.size(); ++i) {
+  const Tensor mean = ops::cross_entropy(model(parts[i].images), parts[i].labels);
+  const auto share = static_cast<double>(parts[i].labels.size(0)) / rows;
+  ops::scale(mean, share).backward();
+}
+optimizer.step();
+return;
 // [/solution-step]

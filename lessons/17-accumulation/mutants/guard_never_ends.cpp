@@ -4,5 +4,5 @@
 // The misconception: switching off is all that a guard does.
 
 // [solution-leave]
-    (void)before_;
+(void)before_;
 // [/solution-leave]

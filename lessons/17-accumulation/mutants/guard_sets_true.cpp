@@ -4,5 +4,5 @@
 // The misconception: after no_sync, averaging is on.
 
 // [solution-leave]
-    model_.sync = true;
+model_.sync = true;
 // [/solution-leave]

@@ -4,5 +4,5 @@
 // The misconception: averages_ is set elsewhere.
 
 // [solution-forward]
-    return (*module_)(images);
+return (*module_)(images);
 // [/solution-forward]

@@ -5,7 +5,7 @@
 // The mean of equal numbers is that number, so no value shows it.
 
 // [solution-ready]
-    if (!averages_) return;
-    autograd::queue_callback([this] { average(); });
-    return;
+if (!averages_) return;
+autograd::queue_callback([this] { average(); });
+return;
 // [/solution-ready]

@@ -4,6 +4,6 @@
 // The engine has all of these schedules.
 
 // [solution-1f1b]
-  return plan::pipeline_schedule(plan::PipelineOrder::one_f_one_b, ranks,
-                                 micro_batches)[rank];
+return plan::pipeline_schedule(plan::PipelineOrder::one_f_one_b, ranks,
+                               micro_batches)[rank];
 // [/solution-1f1b]

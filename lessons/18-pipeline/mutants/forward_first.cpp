@@ -5,12 +5,12 @@
 // pass.
 
 // [solution-1f1b]
-  Order order;
-  const int first = ranks - rank;
-  for (int m = 0; m < first; ++m) order.push_back({rank, F, m});
-  for (int m = 0; m < micro_batches; ++m) {
-    if (first + m < micro_batches) order.push_back({rank, F, first + m});
-    order.push_back({rank, B, m});
-  }
-  return order;
+Order order;
+const int first = ranks - rank;
+for (int m = 0; m < first; ++m) order.push_back({rank, F, m});
+for (int m = 0; m < micro_batches; ++m) {
+  if (first + m < micro_batches) order.push_back({rank, F, first + m});
+  order.push_back({rank, B, m});
+}
+return order;
 // [/solution-1f1b]

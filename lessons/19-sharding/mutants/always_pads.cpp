@@ -4,5 +4,5 @@
 // The misconception: `drop_last` is an option of the loader only.
 
 // [solution-size]
-    return (share_.length + share_.world - 1) / share_.world;
+return (share_.length + share_.world - 1) / share_.world;
 // [/solution-size]

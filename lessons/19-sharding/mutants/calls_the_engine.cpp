@@ -4,8 +4,8 @@
 // The engine has a sampler of its own.
 
 // [solution-indices]
-    std::shared_ptr<const data::Sampler> all;
-    all = std::make_shared<data::RandomSampler>(share_.length, share_.seed);
-    return std::make_shared<data::DistributedSampler>(all, share_.rank, share_.world)
-        ->indices(epoch_);
+std::shared_ptr<const data::Sampler> all;
+all = std::make_shared<data::RandomSampler>(share_.length, share_.seed);
+return std::make_shared<data::DistributedSampler>(all, share_.rank, share_.world)
+    ->indices(epoch_);
 // [/solution-indices]

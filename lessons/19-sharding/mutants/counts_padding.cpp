@@ -5,9 +5,9 @@
 // is the accuracy.
 
 // [solution-accuracy]
-  std::vector<double> counts{0, static_cast<double>(correct.size())};
-  for (const int one : correct) counts[0] += one;
-  (void)shard;
-  sum(counts);
-  return counts[0] / counts[1];
+std::vector<double> counts{0, static_cast<double>(correct.size())};
+for (const int one : correct) counts[0] += one;
+(void)shard;
+sum(counts);
+return counts[0] / counts[1];
 // [/solution-accuracy]

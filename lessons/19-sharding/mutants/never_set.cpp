@@ -4,10 +4,10 @@
 // The misconception (of hundreds of scripts): shuffle = True is enough.
 
 // [solution-train]
-  for (int64_t epoch = first; epoch <= last; ++epoch) {
-    start();
-    while (step()) {
-    }
+for (int64_t epoch = first; epoch <= last; ++epoch) {
+  start();
+  while (step()) {
   }
-  return;
+}
+return;
 // [/solution-train]

@@ -5,13 +5,13 @@
 // read twice by one rank, and which position is padding is no longer known.
 
 // [solution-indices]
-    const int64_t total = size() * share_.world;
-    std::vector<int64_t> order(total);
-    for (int64_t i = 0; i < total; ++i) order[i] = i;
-    if (share_.shuffle) order = data::RandomSampler(total, share_.seed).indices(epoch_);
-    std::vector<int64_t> mine;
-    for (int64_t k = 0; k < size(); ++k) {
-      mine.push_back(order[share_.rank + k * share_.world] % share_.length);
-    }
-    return mine;
+const int64_t total = size() * share_.world;
+std::vector<int64_t> order(total);
+for (int64_t i = 0; i < total; ++i) order[i] = i;
+if (share_.shuffle) order = data::RandomSampler(total, share_.seed).indices(epoch_);
+std::vector<int64_t> mine;
+for (int64_t k = 0; k < size(); ++k) {
+  mine.push_back(order[share_.rank + k * share_.world] % share_.length);
+}
+return mine;
 // [/solution-indices]

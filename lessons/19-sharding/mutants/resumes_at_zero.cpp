@@ -4,11 +4,11 @@
 // The misconception: epochs are counted from where this run began.
 
 // [solution-train]
-  for (int64_t epoch = first; epoch <= last; ++epoch) {
-    shard.set_epoch(epoch - first);
-    start();
-    while (step()) {
-    }
+for (int64_t epoch = first; epoch <= last; ++epoch) {
+  shard.set_epoch(epoch - first);
+  start();
+  while (step()) {
   }
-  return;
+}
+return;
 // [/solution-train]

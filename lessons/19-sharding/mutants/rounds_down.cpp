@@ -4,5 +4,5 @@
 // The misconception: integer division is good enough. The last samples are never read.
 
 // [solution-size]
-    return share_.length / share_.world;
+return share_.length / share_.world;
 // [/solution-size]

@@ -5,11 +5,11 @@
 // beginning.
 
 // [solution-train]
-  for (int64_t epoch = first; epoch <= last; ++epoch) {
-    start();
-    shard.set_epoch(epoch);
-    while (step()) {
-    }
+for (int64_t epoch = first; epoch <= last; ++epoch) {
+  start();
+  shard.set_epoch(epoch);
+  while (step()) {
   }
-  return;
+}
+return;
 // [/solution-train]

@@ -4,6 +4,6 @@
 // The misconception (of `weight += step` on shared memory): adding is one operation.
 
 // [solution-add]
-  weight.exchange(moved(weight.load(), read, next));
-  return;
+weight.exchange(moved(weight.load(), read, next));
+return;
 // [/solution-add]

@@ -5,5 +5,5 @@
 // be bit by bit that of one device.
 
 // [solution-moved]
-  return now + (next - read);
+return now + (next - read);
 // [/solution-moved]

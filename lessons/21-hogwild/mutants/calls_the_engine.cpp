@@ -4,5 +4,5 @@
 // The engine has both functions.
 
 // [solution-begin]
-  return sharing::begin_step(model, lock);
+return sharing::begin_step(model, lock);
 // [/solution-begin]

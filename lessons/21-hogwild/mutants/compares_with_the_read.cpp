@@ -5,6 +5,6 @@
 // before the load is where this one starts from.
 
 // [solution-store]
-  const double now = weight.load();
-  return weight.exchange(moved(now, read, next)) != read;
+const double now = weight.load();
+return weight.exchange(moved(now, read, next)) != read;
 // [/solution-store]

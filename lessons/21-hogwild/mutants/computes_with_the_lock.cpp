@@ -4,12 +4,12 @@
 // The misconception: both locks are the same.
 
 // [solution-begin]
-  if (lock != LockFor::nothing) model.acquire();
-  return model.read();
+if (lock != LockFor::nothing) model.acquire();
+return model.read();
 // [/solution-begin]
 
 // [solution-end]
-  const sharing::Update update = model.apply(read_version);
-  if (lock != LockFor::nothing) model.release();
-  return update;
+const sharing::Update update = model.apply(read_version);
+if (lock != LockFor::nothing) model.release();
+return update;
 // [/solution-end]

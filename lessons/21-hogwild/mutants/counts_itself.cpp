@@ -4,5 +4,5 @@
 // The misconception: staleness is the difference of the versions.
 
 // [solution-staleness]
-  return version - read_version;
+return version - read_version;
 // [/solution-staleness]

@@ -5,9 +5,9 @@
 // attempt stores what was right before the other worker came.
 
 // [solution-add]
-  double now = weight.load();
-  const double target = moved(now, read, next);
-  while (!weight.compare_exchange(now, target)) {
-  }
-  return;
+double now = weight.load();
+const double target = moved(now, read, next);
+while (!weight.compare_exchange(now, target)) {
+}
+return;
 // [/solution-add]

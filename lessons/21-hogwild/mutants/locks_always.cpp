@@ -4,15 +4,15 @@
 // The misconception: a shared model always needs a lock.
 
 // [solution-begin]
-  model.acquire();
-  const int64_t version = model.read();
-  if (lock == LockFor::update) model.release();
-  return version;
+model.acquire();
+const int64_t version = model.read();
+if (lock == LockFor::update) model.release();
+return version;
 // [/solution-begin]
 
 // [solution-end]
-  if (lock == LockFor::update) model.acquire();
-  const sharing::Update update = model.apply(read_version);
-  model.release();
-  return update;
+if (lock == LockFor::update) model.acquire();
+const sharing::Update update = model.apply(read_version);
+model.release();
+return update;
 // [/solution-end]

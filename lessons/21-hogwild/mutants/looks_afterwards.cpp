@@ -5,8 +5,8 @@
 // the look and the store somebody may come.
 
 // [solution-store]
-  const double now = weight.load();
-  const bool changed = weight.load() != now;
-  weight.exchange(moved(now, read, next));
-  return changed;
+const double now = weight.load();
+const bool changed = weight.load() != now;
+weight.exchange(moved(now, read, next));
+return changed;
 // [/solution-store]

@@ -4,7 +4,7 @@
 // The misconception (pytorch#8149): a float is written as a whole, so nothing is lost.
 
 // [solution-store]
-  const double now = weight.load();
-  weight.exchange(moved(now, read, next));
-  return false;
+const double now = weight.load();
+weight.exchange(moved(now, read, next));
+return false;
 // [/solution-store]

@@ -4,6 +4,6 @@
 // The misconception: the lock is given back when the function ends.
 
 // [solution-end]
-  if (lock == LockFor::update) model.acquire();
-  return model.apply(read_version);
+if (lock == LockFor::update) model.acquire();
+return model.apply(read_version);
 // [/solution-end]

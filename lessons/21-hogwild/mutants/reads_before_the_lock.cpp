@@ -5,8 +5,8 @@
 // when the lock is there.
 
 // [solution-begin]
-  const int64_t version = model.read();
-  if (lock != LockFor::nothing) model.acquire();
-  if (lock == LockFor::update) model.release();
-  return version;
+const int64_t version = model.read();
+if (lock != LockFor::nothing) model.acquire();
+if (lock == LockFor::update) model.release();
+return version;
 // [/solution-begin]

@@ -5,6 +5,6 @@
 // after an update and the last ones before it.
 
 // [solution-begin]
-  if (lock == LockFor::step) model.acquire();
-  return model.read();
+if (lock == LockFor::step) model.acquire();
+return model.read();
 // [/solution-begin]

@@ -5,15 +5,15 @@
 // accessed.
 
 // [solution-begin]
-  if (lock != LockFor::nothing) model.acquire();
-  const int64_t version = model.read();
-  if (lock != LockFor::nothing) model.release();
-  return version;
+if (lock != LockFor::nothing) model.acquire();
+const int64_t version = model.read();
+if (lock != LockFor::nothing) model.release();
+return version;
 // [/solution-begin]
 
 // [solution-end]
-  if (lock != LockFor::nothing) model.acquire();
-  const sharing::Update update = model.apply(read_version);
-  if (lock != LockFor::nothing) model.release();
-  return update;
+if (lock != LockFor::nothing) model.acquire();
+const sharing::Update update = model.apply(read_version);
+if (lock != LockFor::nothing) model.release();
+return update;
 // [/solution-end]

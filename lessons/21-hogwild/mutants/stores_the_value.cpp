@@ -5,6 +5,6 @@
 // that others have done since the read, not only what falls between load and store.
 
 // [solution-moved]
-  (void)now, (void)read;
-  return next;
+(void)now, (void)read;
+return next;
 // [/solution-moved]

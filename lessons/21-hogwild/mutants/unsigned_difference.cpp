@@ -5,5 +5,5 @@
 // and so is that of a worker that one other disturbed.
 
 // [solution-staleness]
-  return version - read_version > 2 ? version - 1 - read_version : 1;
+return version - read_version > 2 ? version - 1 - read_version : 1;
 // [/solution-staleness]

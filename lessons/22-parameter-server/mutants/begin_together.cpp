@@ -4,5 +4,5 @@
 // The misconception: the others are at the same step when this worker pulls.
 
 // [solution-stale]
-  return (workers - 1) * (staleness + 1);
+return (workers - 1) * (staleness + 1);
 // [/solution-stale]

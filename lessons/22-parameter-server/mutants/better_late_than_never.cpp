@@ -5,8 +5,8 @@
 // on a server that keeps no versions.
 
 // [solution-sync]
-  const std::set<int> arrived = server.arrived();
-  if (arrived.size() < server.needed()) return;
-  server.update(arrived, 1.0 / static_cast<double>(arrived.size()));
-  return;
+const std::set<int> arrived = server.arrived();
+if (arrived.size() < server.needed()) return;
+server.update(arrived, 1.0 / static_cast<double>(arrived.size()));
+return;
 // [/solution-sync]

@@ -4,5 +4,5 @@
 // The engine has both functions.
 
 // [solution-pull]
-  return sharing::may_pull(server, options, worker);
+return sharing::may_pull(server, options, worker);
 // [/solution-pull]

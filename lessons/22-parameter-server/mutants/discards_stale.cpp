@@ -5,12 +5,12 @@
 // is asynchronous.
 
 // [solution-async]
-  if (server.read_version(worker) != server.version()) {
-    server.discard(worker);
-    return;
-  }
-  if (options.consistency != Consistency::sync) {
-    server.update({worker}, 1);
-    return;
-  }
+if (server.read_version(worker) != server.version()) {
+  server.discard(worker);
+  return;
+}
+if (options.consistency != Consistency::sync) {
+  server.update({worker}, 1);
+  return;
+}
 // [/solution-async]

@@ -5,8 +5,8 @@
 // gradient in an update there is nothing to average; its step only becomes shorter.
 
 // [solution-async]
-  if (options.consistency != Consistency::sync) {
-    server.update({worker}, 1.0 / static_cast<double>(server.workers().size()));
-    return;
-  }
+if (options.consistency != Consistency::sync) {
+  server.update({worker}, 1.0 / static_cast<double>(server.workers().size()));
+  return;
+}
 // [/solution-async]

@@ -5,5 +5,5 @@
 // is followed by one more.
 
 // [solution-stale]
-  return (workers - 1) * 2 * staleness;
+return (workers - 1) * 2 * staleness;
 // [/solution-stale]

@@ -5,10 +5,10 @@
 // with the weights of before the update.
 
 // [solution-pull]
-  if (options.consistency == Consistency::async) return true;
-  if (options.consistency == Consistency::sync) return true;
-  for (const int other : server.workers()) {
-    if (server.clock(worker) - server.clock(other) > options.staleness) return false;
-  }
-  return true;
+if (options.consistency == Consistency::async) return true;
+if (options.consistency == Consistency::sync) return true;
+for (const int other : server.workers()) {
+  if (server.clock(worker) - server.clock(other) > options.staleness) return false;
+}
+return true;
 // [/solution-pull]

@@ -5,5 +5,5 @@
 // stale with a bound of 0.
 
 // [solution-stale]
-  return workers > 1 ? staleness : 0;
+return workers > 1 ? staleness : 0;
 // [/solution-stale]

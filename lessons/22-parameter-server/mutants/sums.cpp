@@ -5,12 +5,12 @@
 // divide, by rescale_grad.)
 
 // [solution-sync]
-  if (server.read_version(worker) != server.version()) {
-    server.discard(worker);
-    return;
-  }
-  const std::set<int> arrived = server.arrived();
-  if (arrived.size() < server.needed()) return;
-  server.update(arrived, 1);
+if (server.read_version(worker) != server.version()) {
+  server.discard(worker);
   return;
+}
+const std::set<int> arrived = server.arrived();
+if (arrived.size() < server.needed()) return;
+server.update(arrived, 1);
+return;
 // [/solution-sync]

@@ -5,6 +5,6 @@
 // same.
 
 // [solution-sync]
-  server.update({worker}, 1.0 / static_cast<double>(server.needed()));
-  return;
+server.update({worker}, 1.0 / static_cast<double>(server.needed()));
+return;
 // [/solution-sync]

@@ -5,8 +5,8 @@
 // then go on with different weights.
 
 // [solution-step]
-  const int64_t since = step - options.warmup_steps;
-  if (since >= 0 && since % options.period == 0) rank.average();
-  rank.optimizer_step();
-  return;
+const int64_t since = step - options.warmup_steps;
+if (since >= 0 && since % options.period == 0) rank.average();
+rank.optimizer_step();
+return;
 // [/solution-step]

@@ -4,11 +4,11 @@
 // The misconception: an average takes the place of the step.
 
 // [solution-step]
-  const int64_t since = step - options.warmup_steps;
-  if (since >= 0 && since % options.period == 0) {
-    rank.average();
-  } else {
-    rank.optimizer_step();
-  }
-  return;
+const int64_t since = step - options.warmup_steps;
+if (since >= 0 && since % options.period == 0) {
+  rank.average();
+} else {
+  rank.optimizer_step();
+}
+return;
 // [/solution-step]

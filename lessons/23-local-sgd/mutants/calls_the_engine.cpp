@@ -4,6 +4,6 @@
 // The engine has both functions.
 
 // [solution-average]
-  sharing::average_with_others(state, flat, group);
-  return;
+sharing::average_with_others(state, flat, group);
+return;
 // [/solution-average]

@@ -5,8 +5,8 @@
 // HierarchicalModelAverager counts.)
 
 // [solution-step]
-  rank.optimizer_step();
-  const bool warm = step >= options.warmup_steps;
-  if (warm && step % options.period == 0) rank.average();
-  return;
+rank.optimizer_step();
+const bool warm = step >= options.warmup_steps;
+if (warm && step % options.period == 0) rank.average();
+return;
 // [/solution-step]

@@ -5,11 +5,11 @@
 // LocalSGD reduces each parameter.)
 
 // [solution-average]
-  const double share = 1.0 / group.size();
-  for (size_t i = 0; i < state.parameters.size(); ++i) {
-    flat.pack(i, state.parameters[i].value, share);
-    group.all_reduce(flat.view(i), ReduceOp::sum, label()).wait();
-    flat.unpack(i, state.parameters[i].value);
-  }
-  return;
+const double share = 1.0 / group.size();
+for (size_t i = 0; i < state.parameters.size(); ++i) {
+  flat.pack(i, state.parameters[i].value, share);
+  group.all_reduce(flat.view(i), ReduceOp::sum, label()).wait();
+  flat.unpack(i, state.parameters[i].value);
+}
+return;
 // [/solution-average]

@@ -5,7 +5,7 @@
 // together in it.
 
 // [solution-epoch]
-  for (const int batch : batches) model.step(batch);
-  group.min(static_cast<double>(batches.size()));
-  return;
+for (const int batch : batches) model.step(batch);
+group.min(static_cast<double>(batches.size()));
+return;
 // [/solution-epoch]

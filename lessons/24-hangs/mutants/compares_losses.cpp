@@ -5,7 +5,7 @@
 // smaller.
 
 // [solution-step]
-  if (!std::isfinite(group.max(loss))) return false;
-  model.step(batch);
-  return true;
+if (!std::isfinite(group.max(loss))) return false;
+model.step(batch);
+return true;
 // [/solution-step]

@@ -4,25 +4,25 @@
 // The misconception: rank 0 is right, and who differs from it is wrong.
 
 // [solution-watchdog]
-  size_t most = 0;
-  for (const Calls& of_rank : calls) most = std::max(most, of_rank.size());
-  for (size_t i = 0; i < most; ++i) {
-    std::map<std::string, size_t> count;
-    Missing missing{static_cast<int64_t>(i), {}};
-    for (size_t r = 0; r < calls.size(); ++r) {
-      if (calls[r].size() > i) {
-        ++count[calls[r][i]];
-      } else {
-        missing.ranks.push_back(static_cast<int>(r));
-      }
+size_t most = 0;
+for (const Calls& of_rank : calls) most = std::max(most, of_rank.size());
+for (size_t i = 0; i < most; ++i) {
+  std::map<std::string, size_t> count;
+  Missing missing{static_cast<int64_t>(i), {}};
+  for (size_t r = 0; r < calls.size(); ++r) {
+    if (calls[r].size() > i) {
+      ++count[calls[r][i]];
+    } else {
+      missing.ranks.push_back(static_cast<int>(r));
     }
-    if (!missing.ranks.empty()) return missing;
-    if (count.size() == 1) continue;
-    for (size_t r = 0; r < calls.size(); ++r) {
-      const bool names = calls[r][i] != calls[0][i];
-      if (names) missing.ranks.push_back(static_cast<int>(r));
-    }
-    return missing;
   }
-  return {};
+  if (!missing.ranks.empty()) return missing;
+  if (count.size() == 1) continue;
+  for (size_t r = 0; r < calls.size(); ++r) {
+    const bool names = calls[r][i] != calls[0][i];
+    if (names) missing.ranks.push_back(static_cast<int>(r));
+  }
+  return missing;
+}
+return {};
 // [/solution-watchdog]

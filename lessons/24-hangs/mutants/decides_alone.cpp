@@ -4,8 +4,8 @@
 // The misconception: a bad batch is left out with `continue`.
 
 // [solution-step]
-  (void)group;
-  if (!std::isfinite(loss)) return false;
-  model.step(batch);
-  return true;
+(void)group;
+if (!std::isfinite(loss)) return false;
+model.step(batch);
+return true;
 // [/solution-step]

@@ -4,5 +4,5 @@
 // The misconception: what comes of all ranks is always averaged.
 
 // [solution-evaluate]
-  return group.sum(group.rank == 0 ? model.evaluate_module() : 0) / group.size;
+return group.sum(group.rank == 0 ? model.evaluate_module() : 0) / group.size;
 // [/solution-evaluate]

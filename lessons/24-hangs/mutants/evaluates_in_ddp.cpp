@@ -4,5 +4,5 @@
 // The misconception (pytorch#54059): an evaluation needs nobody else.
 
 // [solution-evaluate]
-  return group.sum(group.rank == 0 ? model.evaluate() : 0);
+return group.sum(group.rank == 0 ? model.evaluate() : 0);
 // [/solution-evaluate]

@@ -4,5 +4,5 @@
 // Nothing hangs, and all ranks do the work of one.
 
 // [solution-evaluate]
-  return model.evaluate();
+return model.evaluate();
 // [/solution-evaluate]

@@ -4,5 +4,5 @@
 // The misconception: the others do not need the result. Rank 0 stops, they go on.
 
 // [solution-evaluate]
-  return group.rank == 0 ? model.evaluate_module() : 0;
+return group.rank == 0 ? model.evaluate_module() : 0;
 // [/solution-evaluate]

@@ -5,8 +5,8 @@
 // They do, but rank 0 waits for them.
 
 // [solution-evaluate]
-  double accuracy = 0;
-  if (group.rank == 0) accuracy = model.evaluate();
-  group.sum(0);  // a barrier
-  return group.sum(accuracy);
+double accuracy = 0;
+if (group.rank == 0) accuracy = model.evaluate();
+group.sum(0);  // a barrier
+return group.sum(accuracy);
 // [/solution-evaluate]

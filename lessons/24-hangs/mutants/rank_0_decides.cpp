@@ -5,8 +5,8 @@
 // loss of another rank gets into the mean.
 
 // [solution-step]
-  const bool bad = group.rank == 0 && !std::isfinite(loss);
-  if (group.sum(bad ? 1 : 0) > 0) return false;
-  model.step(batch);
-  return true;
+const bool bad = group.rank == 0 && !std::isfinite(loss);
+if (group.sum(bad ? 1 : 0) > 0) return false;
+model.step(batch);
+return true;
 // [/solution-step]

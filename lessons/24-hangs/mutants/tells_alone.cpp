@@ -4,6 +4,6 @@
 // The misconception: only the rank that has a result takes part in sending it.
 
 // [solution-evaluate]
-  if (group.rank == 0) return group.sum(model.evaluate_module());
-  return 0;
+if (group.rank == 0) return group.sum(model.evaluate_module());
+return 0;
 // [/solution-evaluate]

@@ -5,10 +5,10 @@
 // listen.
 
 // [solution-step]
-  if (!std::isfinite(loss)) {
-    group.max(1);
-    return false;
-  }
-  model.step(batch);
-  return true;
+if (!std::isfinite(loss)) {
+  group.max(1);
+  return false;
+}
+model.step(batch);
+return true;
 // [/solution-step]
