@@ -63,8 +63,8 @@ ComparedCost compared_cost(const OpenTrace& trace, const std::string& phase) {
   return {};
 }
 
-/// Returns how a phase compares with the first trace's: "" if one of them is host time,
-/// the devices only wait in it, or both are shorter than `shortest`.
+/// Returns how a phase's span compares with the first trace's: "" if one of them is
+/// host time, the devices only wait in it, or both are shorter than `shortest`.
 std::string compared_words(const ComparedCost& first, const ComparedCost& other,
                            int64_t shortest) {
   if (first.time <= 0 || other.time <= 0 || !first.works() || !other.works()) return "";
@@ -127,6 +127,7 @@ ComparedRow phase_row(const std::vector<OpenTrace*>& traces, const std::string& 
       cell = {cost.busy, human_time(cost.busy), "of " + human_time(cost.time), ""};
       if (trace != traces[0])
         cell.words = compared_words(first, cost, trace->step.length / 100);
+      if (!cell.words.empty()) cell.words = "span " + cell.words;
     } else if (cost.time > 0 && timed) {
       cell.of = "host " + human_time(cost.time);
       cell.value.clear();
@@ -262,11 +263,12 @@ void draw_table(const Ui& ui, const Rect& area, const std::vector<OpenTrace*>& t
                 const std::vector<ComparedRow>& rows) {
   const Theme& t = ui.theme;
   const std::string warning = different_work(traces);
-  Rect room = ui.card(
-      area, "THIS STEP, PHASE BY PHASE",
-      warning.empty() ? "busy time of the busiest device, of the time from the phase's "
-                        "first kernel or copy to its last; faster than the first trace"
-                      : "");
+  Rect room =
+      ui.card(area, "THIS STEP, PHASE BY PHASE",
+              warning.empty()
+                  ? "busy time of the busiest device, of the phase's span: its first "
+                    "kernel or copy to its last; spans compared with the first trace"
+                  : "");
   if (!warning.empty()) {
     ui.text_right(room.right() - 13, area.y + 9, Type::small, t.warning, warning);
   }

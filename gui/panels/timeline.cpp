@@ -76,16 +76,24 @@ bool update_hover(const Rect& area) {
 }
 
 /// Draws the name of the trace and its clock if the top bar has no room for them.
-void draw_trace_name(const TimelineFrame& frame, const Rect& area, float from,
-                     const std::string& note) {
+/// Returns where its text ends.
+float draw_trace_name(const TimelineFrame& frame, float x0, float x1, float y) {
+  if (ImGui::GetIO().DisplaySize.x > kNamesTrace || x1 - x0 < 60) return x0;
   const Ui& ui = frame.ui;
   const bool measured = frame.model.is_measured() && frame.model.has_device_times();
-  const float x = from + 14;
-  const float room = area.right() - 35 - ui.width(Type::small, note) - x;
-  if (room < 60) return;
-  ui.text_cut(
-      x, area.y + 9, room, Type::small, measured ? ui.theme.dim : ui.theme.warning,
-      fmt::format("{} · {}", trace_title(frame.model), clock_words(frame.model)));
+  const std::string title =
+      fmt::format("{} · {}", trace_title(frame.model), clock_words(frame.model));
+  ui.text_cut(x0, y, x1 - x0, Type::small, measured ? ui.theme.dim : ui.theme.warning,
+              title);
+  return x0 + ui.width(Type::small, title) + 14;
+}
+
+void draw_title_bar(const TimelineFrame& frame, const Rect& area) {
+  const std::string note = axis_note(frame);
+  frame.ui.card(area, "TIMELINE", note);
+  const float x1 = area.right() - 35 - frame.ui.width(Type::small, note);
+  const float x0 = draw_tracks_switch(frame) + 14;
+  draw_legend(frame, draw_trace_name(frame, x0, x1, area.y + 9), x1, area.y + 9);
 }
 
 }  // namespace
@@ -120,12 +128,7 @@ void draw_timeline(const Ui& ui, const Rect& area, App& app) {
   clamp_view(frame.model, frame.view, frame.plot.w);
   clamp_scroll(frame);
 
-  const std::string note = axis_note(frame);
-  ui.card(area, "TIMELINE", note);
-  const float end = draw_tracks_switch(frame);
-  if (ImGui::GetIO().DisplaySize.x <= kNamesTrace) {
-    draw_trace_name(frame, area, end, note);
-  }
+  draw_title_bar(frame, area);
   draw_grid(frame);
   draw_selection(frame);
   draw_lanes(frame);

@@ -138,7 +138,14 @@ class LanePainter {
   }
 
   void paint_row(const DrawnRow& row) {
+    // In a view of the whole trace, the events of spans lie far apart in memory.
+    constexpr size_t kFar = 8, kFarther = 16;  // spans ahead
+    const auto events = f_.cache.lod.row(row.strip->lane, row.depth);
     for (size_t i = row.first; i < row.last; ++i) {
+      if (i + kFarther < row.last) {
+        __builtin_prefetch(&events[spans_[i + kFarther].first]);
+        __builtin_prefetch(&f_.model.events[events[spans_[i + kFar].first]]);
+      }
       const Span& span = spans_[i];
       const bool single = span.count == 1;
       if (single && span.begin == span.end &&

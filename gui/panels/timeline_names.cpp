@@ -65,9 +65,11 @@ const ShortName& TimelineFrame::name_of(const Event& event) {
 }
 
 int64_t TimelineFrame::queued_before(uint32_t event) {
-  const auto [entry, fresh] = cache.queued.try_emplace(event);
-  if (fresh) entry->second = gui::queued_before(model, model.events[event]);
-  return entry->second;
+  TimelineCache::Queued& known = cache.queued[event % cache.queued.size()];
+  if (known.event != event) {
+    known = {event, gui::queued_before(model, model.events[event])};
+  }
+  return known.ns;
 }
 
 const std::vector<uint32_t>& TimelineFrame::host_waits(uint32_t lane) {

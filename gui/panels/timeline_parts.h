@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -120,13 +121,22 @@ struct TimelineCache {
   uint32_t flows_event = kNoEvent;
   std::vector<Flow> flows;
   std::unordered_map<uint32_t, ShortName> names;
-  std::unordered_map<uint32_t, int64_t> queued;  ///< by event: see queued_before
+  /// What `queued_before` returned for an event, at the event's number modulo the size:
+  /// a map of all events that were ever shown would not fit into the processor's
+  /// caches.
+  struct Queued {
+    uint32_t event = kNoEvent;
+    int64_t ns = 0;
+  };
+  std::vector<Queued> queued{size_t{1} << 14};
   /// By host lane: the waits of its thread, in order of time.
   std::unordered_map<uint32_t, std::vector<uint32_t>> host_waits;
   std::pair<int64_t, int64_t> stats_range{0, 0};
   std::vector<std::string> stats;
   std::shared_ptr<TrackSeries> tracks;  ///< nullptr until tracks are shown
   double port_scale = 1;  ///< bytes per second: the height of a port's track
+  std::optional<std::string>
+      marks;  ///< what the devices' marks are; "": there are none
 };
 
 struct TimelineFrame {
@@ -190,6 +200,9 @@ void draw_path(const TimelineFrame& frame);  ///< while "Why not 4x?" is shown
 void draw_playhead(const TimelineFrame& frame);
 void draw_selection(const TimelineFrame& frame);
 void draw_notes(const TimelineFrame& frame);
+/// Draws what stripes and marks on the devices' lanes mean, between `x0` and `x1` of
+/// the title bar; leaves out, from the end, what does not fit.
+void draw_legend(const TimelineFrame& frame, float x0, float x1, float y);
 void draw_hover(const TimelineFrame& frame);
 void draw_overview(const TimelineFrame& frame);
 void draw_scrollbar(const TimelineFrame& frame);

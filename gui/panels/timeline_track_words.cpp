@@ -61,6 +61,14 @@ std::vector<std::string> memory_lines(const TimelineFrame& frame, const Strip& s
   return lines;
 }
 
+/// Returns an axis from 0 to a round rate, without decimals: "0–5 GB/s".
+std::string axis_text(double bytes_per_second) {
+  std::string end = rate_text(bytes_per_second);
+  const size_t unit = end.find(' ');
+  if (const size_t point = end.find('.'); point < unit) end.erase(point, unit - point);
+  return "0–" + end;
+}
+
 }  // namespace
 
 std::string rate_text(double bytes_per_second) {
@@ -82,10 +90,10 @@ void draw_track_label(const TimelineFrame& frame, const Strip& strip, float y) {
   };
   frame.count(2);
   if (strip.track == Track::busy) {
-    return both("busy", fmt::format("of {} dev", frame.model.devices.size()));
+    return both("busy", fmt::format("0–{} dev", frame.model.devices.size()));
   }
   if (strip.track == Track::port) {
-    return both("out, in", rate_text(frame.cache.port_scale));
+    return both("out, in", axis_text(frame.cache.port_scale));
   }
   const size_t device = device_of(frame, strip);
   const MemorySeries& series = memory_of(frame, device);
