@@ -83,6 +83,7 @@ std::pair<std::string, std::string> in_words(const std::string& mode) {
   if (mode == kModelParallel) {
     return {"micro-batch repeats the recorded step, stage by stage", "a pipeline"};
   }
+  if (mode == kServers) return {"worker repeats the recorded step", "servers"};
   if (mode == "ddp") return {"rank repeats the recorded step", "DDP"};
   return {"replica repeats the recorded forward and backward pass", "DataParallel"};
 }

@@ -22,7 +22,7 @@ void add_emulate_flags(CLI::App& command, const std::shared_ptr<EmulateCommand>&
   auto* mode = command.add_option(
       "--mode", c->mode,
       "construct the program of another mode from a recorded step of one device");
-  mode->check(CLI::IsMember({"dp", "dp-criterion", "ddp", kModelParallel}));
+  mode->check(CLI::IsMember({"dp", "dp-criterion", "ddp", kModelParallel, kServers}));
   const auto constructs = [&](const char* name, auto& value, const char* help) {
     return command.add_option(name, value, help)->needs(mode);
   };
@@ -47,6 +47,10 @@ void add_emulate_flags(CLI::App& command, const std::shared_ptr<EmulateCommand>&
   constructs("--first-bucket-mb", c->first_bucket_mb,
              "constructed: size of DDP's first bucket in MiB")
       ->check(Numbers(1, 1 << 20))
+      ->capture_default_str();
+  constructs("--servers", c->program.servers,
+             "ps: number of parameter servers, on devices after the workers'")
+      ->check(Numbers(1, tracer::kMostDevices - 1))
       ->capture_default_str();
   constructs("--all-reduce", c->program.all_reduce,
              "constructed: how DDP sums buckets: ring or tree (default: as the "
@@ -122,6 +126,10 @@ void add_emulate_flags(CLI::App& command, const std::shared_ptr<EmulateCommand>&
       if (command.count(flag) > 0) c->pipeline.given.insert(flag);
     }
     if (command.count("--devices") > 0) c->pipeline.devices = c->program.devices;
+    if (command.count("--servers") > 0 && c->mode != kServers) {
+      throw UsageError("--servers has no effect on --mode " + c->mode +
+                       "; fix: omit it, or use --mode ps");
+    }
   });
 }
 

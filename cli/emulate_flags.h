@@ -30,6 +30,7 @@ struct EmulateCommand {
 };
 
 inline constexpr const char* kModelParallel = "model-parallel";
+inline constexpr const char* kServers = "ps";
 
 /// Adds the flags to the command, which sets `c` when they are parsed.
 void add_emulate_flags(CLI::App& command, const std::shared_ptr<EmulateCommand>& c);

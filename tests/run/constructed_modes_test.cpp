@@ -91,6 +91,30 @@ TEST(ConstructedModes, APipelineCanBeCutWhereTheEngineCutsIt) {
   EXPECT_EQ(in_trace, in_model);
 }
 
+// With several workers, the engine's last one is whichever is the slowest.
+TEST(ConstructedModes, ServersHaveTheTasksThatTheEngineRecords) {
+  RunConfig config = computing(train::Mode::ps, 1);
+  config.device.count = 1;
+  config.ps.servers = 2;
+  config.data.length = 2;
+  config.steps = 2;
+  config.output.trace_steps = "1:2";  // the servers have their weights
+  tracer::ConstructedProgram program;
+  program.mode = "ps";
+  program.devices = 1;
+  program.servers = 2;
+  const Trace constructed = tracer::construct(step_of_one_image(), program);
+  auto recorded = TaskLines(recorded_by_engine(config)).lines();
+  // The sum of the metrics over ranks is not constructed.
+  for (auto& [stream, lines] : recorded) {
+    std::erase_if(lines, [](const std::string& line) {
+      return line.find(" in metrics") != line.npos;
+    });
+  }
+  std::erase_if(recorded, [](const auto& entry) { return entry.second.empty(); });
+  EXPECT_EQ(TaskLines(constructed).lines(), recorded);
+}
+
 TEST(ConstructedModes, ACriterionHasTheTasksThatTheEngineRecords) {
   for (const int devices : {1, 3}) {
     RunConfig config = computing(train::Mode::dp_criterion, devices);

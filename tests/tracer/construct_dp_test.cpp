@@ -196,7 +196,7 @@ TEST(ConstructDp, RefusesWhatItWouldHaveToGuess) {
   EXPECT_EQ(with(2, 16), "");
   EXPECT_NE(with(2, 15).find("batch"), std::string::npos);
   EXPECT_NE(with(65, 0).find("65 devices"), std::string::npos);
-  EXPECT_NE(with(2, 16, "ps").find("mode ps"), std::string::npos);
+  EXPECT_NE(with(2, 16, "hogwild").find("mode hogwild"), std::string::npos);
 }
 
 }  // namespace

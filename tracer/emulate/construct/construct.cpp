@@ -19,9 +19,10 @@ Trace construct(const Trace& trace, const ConstructedProgram& program) {
   }
   if (program.mode == "ddp") return construct_ddp(trace, program);
   if (program.mode == "model-parallel") return construct_pipeline(trace, program);
+  if (program.mode == "ps") return construct_ps(trace, program);
   throw std::invalid_argument("a program of mode " + program.mode +
                               " cannot be constructed; fix: choose dp, dp-criterion, "
-                              "ddp or model-parallel");
+                              "ddp, model-parallel or ps");
 }
 
 Trace construct_single(const Trace& trace) {
@@ -130,6 +131,11 @@ std::string ranks_repeat(int ranks) {
   return ranks == 1 ? "1 rank repeats" : fmt::format("each of {} ranks repeats", ranks);
 }
 
+std::string servers_text(int servers) {
+  return servers == 1 ? "a parameter server"
+                      : fmt::format("each of {} parameter servers", servers);
+}
+
 }  // namespace
 
 std::string construction(const Trace& trace) {
@@ -153,6 +159,19 @@ std::string construction(const Trace& trace) {
         "kernels; launching a kernel or a copy takes the host as long as the step's "
         "median launch{}",
         stages_text(facts, devices, batch), between_batches(facts));
+  }
+  if (mode == "ps") {
+    return fmt::format(
+        "constructed from the median training step of one device: {} it with a batch "
+        "of "
+        "{}, between a pull from and a push to {}; servers wait for all workers, and "
+        "the "
+        "one that pushes last launches the update, which takes a server its share of "
+        "the step's; pulls from a server follow one another; copying and adding "
+        "tensors moves memory as fast as the step's own kernels, and launching one "
+        "takes the host as long as the step's median launch{}",
+        ranks_repeat(devices), batch / std::max(1, devices),
+        servers_text(facts.value("servers", 1)), between_batches(facts));
   }
   return fmt::format(
       "constructed from the median training step of one device: {} it with a batch of "

@@ -27,7 +27,8 @@ struct ConstructedProgram {
   /// If not empty: the number of gradients in each bucket, in the order in which they
   /// become ready, instead of `bucket_cap`.
   std::vector<size_t> buckets = {};
-  std::string mode = "ddp";           ///< or `dp`, `dp-criterion`, `model-parallel`
+  /// Or `dp`, `dp-criterion`, `model-parallel`, `ps`.
+  std::string mode = "ddp";
   ConstructedPipeline pipeline = {};  ///< of mode `model-parallel`; sets `devices`
   /// Recordings of the same device with other batches: batches between are possible,
   /// too (recorded_batches.h).
@@ -39,6 +40,7 @@ struct ConstructedProgram {
   /// without hardware in rings.
   std::string all_reduce = {};
   int64_t first_bucket = plan::kFirstBucketBytes;  ///< the limit of the first bucket
+  int servers = 1;  ///< of mode `ps`: on devices after the workers'
 };
 
 /// The largest number of devices for which each message of a ring is an event.
@@ -85,6 +87,17 @@ Trace construct_dp(const Trace& trace, const ConstructedProgram& program);
 /// (stage_parts.h), or if the schedule has other stages, or more micro-batches than
 /// torch.chunk makes of the batch.
 Trace construct_pipeline(const Trace& trace, const ConstructedProgram& program);
+
+/// Returns the program of one step of parameter servers that wait for all workers
+/// (`--consistency sync`): every worker pulls the weights from each server, does what
+/// the one device of `trace` did in its median training step, and pushes its gradients;
+/// the last worker to push, here the one with the highest rank, has each server add
+/// them and update its keys. The servers' ranges of keys are engine/plan's. `trace`
+/// must outlive the result.
+///
+/// Throws std::runtime_error as construct_ddp does, for workers and servers together,
+/// and if there are more servers than keys.
+Trace construct_ps(const Trace& trace, const ConstructedProgram& program);
 
 /// Returns the recorded median step alone: what the programs above are compared with.
 Trace construct_single(const Trace& trace);

@@ -76,9 +76,13 @@ Event& RankProgram::add(char ph, const char* cat, const char* name) {
   return event;
 }
 
-void RankProgram::phase(const char* name, const std::function<void()>& fill) {
+void RankProgram::phase(const char* name, const std::function<void()>& fill,
+                        Json args) {
   const size_t place = insertions_.back().events.size();
-  add('X', categories::phase, name);
+  Event& opened = add('X', categories::phase, name);
+  if (args.is_object()) {
+    for (const auto& [key, value] : args.items()) opened.args[key] = value;
+  }
   fill();
   Insertion& insertion = insertions_.back();
   Event& phase = insertion.events[place];
@@ -125,6 +129,22 @@ int64_t RankProgram::kernel(const char* op, const char* name, const char* phase,
   task.args[keys::cpu_us] = static_cast<double>(task.dur) / 1e3;
   tasks_.push_back(std::move(task));
   return tasks_.back().id;
+}
+
+int64_t RankProgram::launch(const char* op, Json args) {
+  Event& launching = add('X', categories::op, op);
+  launching.dur = costs_.launch;
+  for (const auto& [key, value] : args.items()) launching.args[key] = value;
+  insertions_.back().length += costs_.launch + 1;
+  return launching.id;
+}
+
+void RankProgram::wait(const IdList& ids, const char* why) {
+  Event& sync = add('X', categories::sync, "synchronize");
+  sync.dur = 1;
+  sync.waits_for = ids;
+  sync.args[keys::why] = why;
+  insertions_.back().length += 2;
 }
 
 int64_t RankProgram::collective(const char* op, const char* name, IdList deps,

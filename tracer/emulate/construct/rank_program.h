@@ -35,13 +35,23 @@ class RankProgram {
   /// Inserts what `fill` adds by the functions below, which only it may call.
   void at(const Place& place, const std::function<void()>& fill);
   /// A phase that encloses what `fill` adds.
-  void phase(const char* name, const std::function<void()>& fill);
+  void phase(const char* name, const std::function<void()>& fill, Json args = {});
   /// A mark on the host.
   void mark(const char* name, Args args);
   /// A kernel that moves `bytes`, and the operation that launches it, with the name of
   /// the parameter that it is for, if any. Returns the kernel's id.
   int64_t kernel(const char* op, const char* name, const char* phase, int64_t bytes,
                  IdList deps = {}, const std::string& param = "");
+  /// An operation that launches a task which is not of this rank's device. Returns its
+  /// id.
+  int64_t launch(const char* op, Json args);
+  /// The host waits for tasks of this rank, or for reserved ids.
+  void wait(const IdList& ids, const char* why);
+  /// Returns an id for a task that is added later, with that of its rank's repetition.
+  int64_t reserve() { return next_id_++; }
+  /// Returns a number above all ids.
+  int64_t ids() const { return next_id_; }
+  const AddedCosts& costs() const { return costs_; }
   /// An operation that launches a collective. Returns the id of the collective, whose
   /// duration is 0.
   int64_t collective(const char* op, const char* name, IdList deps, Json args);

@@ -20,8 +20,7 @@ constexpr int64_t kTreeStep = 5;
 /// Numbers of the copies: each rank's ids follow those of the rank before it.
 class Renumbering {
  public:
-  Renumbering(const std::vector<Event>& events, const Lanes& lanes) {
-    for (const Event& event : events) stride_ = std::max(stride_, event.id + 1);
+  Renumbering(int64_t ids, const Lanes& lanes) : stride_(ids) {
     for (const auto& [key, lane] : lanes.all()) {
       if (lane.device != kNone) device_pid_ = key.pid;
     }
@@ -38,7 +37,8 @@ class Renumbering {
   bool is_device(int64_t old) const { return old == device_pid_; }
 
  private:
-  int64_t stride_ = 0, device_pid_ = kNone;
+  const int64_t stride_;
+  int64_t device_pid_ = kNone;
 };
 
 void renumber(IdList& ids, const Renumbering& numbers, int rank) {
@@ -74,12 +74,15 @@ Event metadata(const char* name, int64_t pid, int64_t tid, Json args) {
   return event;
 }
 
+enum class LanesOf : uint8_t { rank, device };
+
 /// The names of a rank's lanes: those that were recorded, and the comm stream.
 void name_lanes(const RecordedStep& step, const Renumbering& numbers, int rank,
-                std::vector<Event>& events) {
+                LanesOf which, std::vector<Event>& events) {
   for (const Event& recorded : step.metadata) {
     Event event = recorded;
     const bool device = numbers.is_device(recorded.pid);
+    if (!device && which == LanesOf::device) continue;
     event.pid = numbers.pid(recorded.pid, rank);
     if (event.name == names::process_name) {
       event.args[keys::name] =
@@ -90,6 +93,7 @@ void name_lanes(const RecordedStep& step, const Renumbering& numbers, int rank,
     }
     events.push_back(std::move(event));
   }
+  if (which == LanesOf::device) return;
   const int64_t pid = numbers.device_pid(rank);
   events.push_back(
       metadata(names::thread_name, pid, kCommStream, {{keys::name, "comm"}}));
@@ -230,26 +234,41 @@ int64_t room_for_tree(int ranks, int pieces) {
   return kTreeStep * (2 * int64_t{ranks} + pieces + 1);
 }
 
-Trace repeat_on_ranks(const Trace& trace, const RecordedStep& step,
-                      const std::vector<Event>& events,
-                      const std::vector<RepeatedCollective>& collectives, int ranks) {
-  const Lanes lanes(trace);
-  const Renumbering numbers(events, lanes);
+Trace repeat_programs(const Trace& trace, const RecordedStep& step,
+                      const std::vector<ProgramOfRank>& programs) {
+  const int ranks = static_cast<int>(programs.size());
+  int64_t ids = 0;
+  for (const ProgramOfRank& program : programs) ids = std::max(ids, program.ids);
+  const Renumbering numbers(ids, Lanes(trace));
   Trace result;
   result.lockstep = trace.lockstep;
   result.other = trace.other;
   result.other["distributedInfo"] = {{"backend", "ring"}, {"world_size", ranks}};
   result.texts = trace.texts;
   describe_devices(result.lockstep, ranks, Ranks::one_per_device);
-  const size_t messages =
-      2 * collectives.size() * static_cast<size_t>(ranks) * static_cast<size_t>(ranks);
-  result.events.reserve(events.size() * static_cast<size_t>(ranks) + messages);
   for (int rank = 0; rank < ranks; ++rank) {
-    name_lanes(step, numbers, rank, result.events);
-    for (const Event& event : events) {
+    name_lanes(step, numbers, rank, LanesOf::rank, result.events);
+    for (const Event& event : *programs[rank].events) {
       result.events.push_back(copy_for(event, numbers, rank));
     }
   }
+  return result;
+}
+
+void name_device_lanes(const Trace& trace, const RecordedStep& step, int device,
+                       std::vector<Event>& events) {
+  name_lanes(step, Renumbering(0, Lanes(trace)), device, LanesOf::device, events);
+}
+
+Trace repeat_on_ranks(const Trace& trace, const RecordedStep& step,
+                      const std::vector<Event>& events,
+                      const std::vector<RepeatedCollective>& collectives, int ranks) {
+  int64_t ids = 0;
+  for (const Event& event : events) ids = std::max(ids, event.id + 1);
+  Trace result = repeat_programs(
+      trace, step,
+      std::vector<ProgramOfRank>(static_cast<size_t>(ranks), {&events, ids}));
+  const Renumbering numbers(ids, Lanes(trace));
   std::unordered_map<int64_t, const Event*> calls;
   for (const Event& event : events) {
     if (event.is(categories::collective)) calls.emplace(event.id, &event);

@@ -27,6 +27,22 @@ void describe_devices(Json& lockstep, int count, Ranks ranks);
 int64_t room_for_messages(int ranks);
 int64_t room_for_tree(int ranks, int pieces);
 
+/// What a rank does, and a number above all ids in it.
+struct ProgramOfRank {
+  const std::vector<Event>* events = nullptr;
+  int64_t ids = 0;
+};
+
+/// Returns a trace in which each rank has the events of its program. The id `i` of rank
+/// r becomes `i` + r · (the largest `ids`); that product of the number of ranks is the
+/// first free id. The trace is not sorted.
+Trace repeat_programs(const Trace& trace, const RecordedStep& step,
+                      const std::vector<ProgramOfRank>& programs);
+
+/// Appends the names of the lanes of a device, as those of the recorded one.
+void name_device_lanes(const Trace& trace, const RecordedStep& step, int device,
+                       std::vector<Event>& events);
+
 /// Returns a trace in which each of `ranks` ranks has `events`, with ids, lanes and
 /// devices of its own. Collectives exchange messages around a ring: all-reduces as
 /// plan::ring_all_reduce, or along a tree (plan::tree_all_reduce), broadcasts from each
