@@ -65,7 +65,7 @@ void resolve_seed(RunConfig& c) {
 }
 
 train::Mode mode_of(const RunConfig& c) {
-  if (c.mode && train::has_ranks(*c.mode)) return *c.mode;
+  if (c.mode && train::can_have_ranks(*c.mode)) return *c.mode;
   if (ranks_are_processes(c)) return train::Mode::ddp;
   if (c.device.gpu) return train::Mode::single;
   if (c.mode) return *c.mode;

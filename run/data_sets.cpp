@@ -254,7 +254,7 @@ std::unique_ptr<data::DataLoader> train_loader(const RunConfig& c, const DataSet
                                                const RankPlace& place) {
   data::LoaderOptions loader = loader_options(c, place);
   loader.shuffle = !c.data.no_shuffle;
-  if (place.group) {
+  if (shares_batch(c, place)) {
     const int64_t length = data.train->size();
     const bool shuffle = !c.data.no_shuffle;
     loader.shuffle = false;
@@ -277,7 +277,9 @@ int64_t images_per_epoch(const RunConfig& c, const DataSets& data,
 TestLoaders test_loaders(const RunConfig& c, const DataSets& data,
                          const RankPlace& place) {
   data::LoaderOptions loader = loader_options(c, place);
-  if (!place.group) return {std::make_unique<data::DataLoader>(data.test, loader), {}};
+  if (!shares_batch(c, place)) {
+    return {std::make_unique<data::DataLoader>(data.test, loader), {}};
+  }
   const auto share = data::rank_sampler()({.length = data.test->size(),
                                            .rank = place.rank,
                                            .world = place.world,

@@ -28,7 +28,8 @@ DataSets open_data(const RunConfig& config);
 /// `random`, `sparse` and `sparse`; all others are interchangeable.
 void require_fitting_data(const RunConfig& config, const DataSets& data);
 
-/// Returns one rank's batches of the training set, shuffled unless disabled. With
+/// Returns one rank's batches of the training set, shuffled unless disabled; the ranks
+/// of a pipeline have the same. With
 /// `--partition all`, the rank has an order of its own of the whole set.
 std::unique_ptr<data::DataLoader> train_loader(const RunConfig& config,
                                                const DataSets& data,

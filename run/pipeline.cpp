@@ -257,6 +257,12 @@ void validate_pipeline(const RunConfig& c) {
                     "--split {}",
                     usual_split(c)));
   }
+  if (ranks_are_processes(c) && c.recipe.clip_grad_norm) {
+    throw UsageError(
+        "--clip-grad-norm needs the gradients of all stages, but with --mode "
+        "model-parallel each process has its own; fix: omit it, or train in one "
+        "process");
+  }
   c.pipeline.schedule_file.empty() ? validate_named(c) : validate_file(c);
   validate_auto_split(c);
   const int devices = pipeline_devices(c);
@@ -290,15 +296,50 @@ std::string describe_pipeline(const RunConfig& c) {
   return text + ", " + name_of_schedule(c);
 }
 
-parallel::PipelineOptions pipeline_of(const RunConfig& c, const nn::Module& model,
-                                      const std::vector<int64_t>& image_shape) {
-  parallel::PipelineOptions options{cuts_of(c.pipeline.split), schedule_of(c),
-                                    name_of_schedule(c)};
-  if (splits_by_time(c)) {
-    const AutoSplit chosen = measured_split(c, model, options.schedule, image_shape);
-    options.cuts = cuts_of(chosen.flag());
-    if (!c.output.quiet) fmt::print("{}", chosen.report(TimesFrom::this_run));
+void require_rank_per_device(const RunConfig& c, int world) {
+  if (mode_of(c) != train::Mode::model_parallel) return;
+  const int devices = pipeline_devices(c);
+  if (world == devices) return;
+  throw UsageError(
+      fmt::format("the pipeline has {} device{}, each of which is a process, but {} {} "
+                  "started; fix: start {}, or change --split",
+                  devices, devices == 1 ? "" : "s", world, world == 1 ? "is" : "are",
+                  devices));
+}
+
+void adopt_number_of_ranks(RunConfig& c) {
+  const bool is_rank = c.environment.is_launched_rank();
+  if (!is_rank || mode_of(c) != train::Mode::model_parallel) return;
+  if (c.device.count > 0 || !splits_by_time(c)) return;
+  if (c.pipeline.schedule_file.empty()) {
+    c.device.count = c.environment.number(variable::kWorld, 1);
   }
+}
+
+namespace {
+
+/// Times differ from one process to the next: rank 0 measures, and tells the others.
+std::string chosen_split(const RunConfig& c, const nn::Module& model,
+                         const PipelineSchedule& schedule,
+                         const std::vector<int64_t>& image_shape,
+                         const RankPlace& place) {
+  if (!splits_by_time(c)) return c.pipeline.split;
+  const std::string key = "split";
+  if (!place.main()) return place.store->get(key);
+  const AutoSplit chosen = measured_split(c, model, schedule, image_shape);
+  if (!c.output.quiet) fmt::print("{}", chosen.report(TimesFrom::this_run));
+  if (place.store) place.store->set(key, chosen.flag());
+  return chosen.flag();
+}
+
+}  // namespace
+
+parallel::PipelineOptions pipeline_of(const RunConfig& c, const nn::Module& model,
+                                      const std::vector<int64_t>& image_shape,
+                                      const RankPlace& place) {
+  parallel::PipelineOptions options{
+      {}, schedule_of(c), name_of_schedule(c), place.group, image_shape};
+  options.cuts = cuts_of(chosen_split(c, model, options.schedule, image_shape, place));
   try {
     parallel::split_into_stages(model, options.cuts);
   } catch (const std::invalid_argument& error) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "run/config.h"
+#include "run/rank_place.h"
 
 namespace lockstep::run {
 
@@ -21,13 +22,23 @@ std::vector<std::string> cuts_of(const std::string& split);
 plan::PipelineSchedule schedule_of(const RunConfig& config);
 std::string name_of_schedule(const RunConfig& config);
 
+/// Throws UsageError if a pipeline's ranks are processes, but not as many as it has
+/// devices.
+void require_rank_per_device(const RunConfig& config, int world);
+
+/// With --split auto in one of several processes, there are as many devices as
+/// processes, unless --devices says otherwise.
+void adopt_number_of_ranks(RunConfig& config);
+
 /// Returns "64 in 4 micro-batches of 16, 1f1b".
 std::string describe_pipeline(const RunConfig& config);
 
 /// Returns the pipeline for `model`, and writes --save-schedule. With --split auto,
 /// measures the model with images of `image_shape` (C,H,W), and prints the split chosen
-/// and why. Throws UsageError if the model cannot be cut as requested.
+/// and why; if ranks are processes, rank 0 does so for all. Throws UsageError if the
+/// model cannot be cut as requested.
 parallel::PipelineOptions pipeline_of(const RunConfig& config, const nn::Module& model,
-                                      const std::vector<int64_t>& image_shape = {});
+                                      const std::vector<int64_t>& image_shape = {},
+                                      const RankPlace& place = {});
 
 }  // namespace lockstep::run

@@ -3,9 +3,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "run/pipeline.h"
 #include "run/recipe.h"
 #include "run/words.h"
 
@@ -18,6 +20,13 @@ using Json = nlohmann::json;
 std::string shown(const std::string& name, const std::string& value) {
   if (value == "no") return "no " + name;
   return value == "yes" ? name : name + " " + value;
+}
+
+/// The lines of a schedule, each of which is a rank's.
+std::string to_one_line(std::string csv) {
+  if (csv.ends_with('\n')) csv.pop_back();
+  std::replace(csv.begin(), csv.end(), '\n', '|');
+  return csv;
 }
 
 }  // namespace
@@ -50,6 +59,11 @@ Facts shared_options(const RunConfig& c) {
       {"--sync-bn", on(c.ddp.sync_bn)},
       {"--check-weights", fmt::to_string(c.ddp.check_weights)},
   };
+  if (mode_of(c) == train::Mode::model_parallel) {
+    facts.emplace_back("--split", c.pipeline.split);
+    facts.emplace_back("--pipeline-schedule", name_of_schedule(c));
+    facts.emplace_back("the actions:", to_one_line(plan::to_csv(schedule_of(c))));
+  }
   const Json recipe = Json::parse(recipe_of(c));
   for (const auto& [flag, value] : recipe.items()) {
     if (flag == "--seed" && c.draws_seed) {  // each rank has drawn its own

@@ -148,9 +148,13 @@ std::map<std::string, std::string> variables_of(const RankPlace& place) {
           {variable::kInit, place.init}};
 }
 
+bool shares_batch(const RunConfig& c, const RankPlace& place) {
+  return place.group && mode_of(c) != train::Mode::model_parallel;
+}
+
 int64_t rank_batch(const RunConfig& c, const RankPlace& place) {
   const int64_t whole = c.recipe.batch_size;
-  if (!place.group) return whole;
+  if (!shares_batch(c, place)) return whole;
   const int batch = plan::per_process_batch(static_cast<int>(whole), place.local_world);
   if (batch > 0) return batch;
   throw UsageError(fmt::format("-b {}: less than one image for each of {} ranks", whole,
@@ -158,7 +162,7 @@ int64_t rank_batch(const RunConfig& c, const RankPlace& place) {
 }
 
 int64_t global_batch(const RunConfig& c, const RankPlace& place) {
-  return rank_batch(c, place) * place.world;
+  return rank_batch(c, place) * (shares_batch(c, place) ? place.world : 1);
 }
 
 int64_t update_batch(const RunConfig& c, const RankPlace& place) {

@@ -9,6 +9,7 @@
 #include "engine/distributed/collectives/process_group.h"
 #include "engine/distributed/rendezvous/clocks.h"
 #include "engine/distributed/rendezvous/neighbours.h"
+#include "engine/distributed/rendezvous/store.h"
 #include "engine/sharing/parameter_servers.h"
 #include "engine/sharing/shared_model.h"
 #include "run/config.h"
@@ -28,6 +29,7 @@ struct RankPlace {
   std::shared_ptr<sharing::ParameterServers> servers = nullptr;   ///< --mode ps
   std::shared_ptr<distributed::Neighbours> neighbours = nullptr;  ///< if processes
   std::shared_ptr<distributed::RankClock> clock = nullptr;        ///< if processes
+  std::shared_ptr<distributed::Store> store = nullptr;            ///< if processes
   std::shared_ptr<train::StopNotice> stop_notice = nullptr;  ///< --device-type null
   bool main() const { return rank == 0; }                    ///< prints and saves
 };
@@ -53,6 +55,10 @@ NodePlace node_of_process(const RunConfig& config);
 
 /// Returns the variables that make a process that rank.
 std::map<std::string, std::string> variables_of(const RankPlace& place);
+
+/// Returns whether each rank has a share of the batch. The ranks of a pipeline have
+/// stages of one model, through which the whole batch passes.
+bool shares_batch(const RunConfig& config, const RankPlace& place);
 
 /// Returns the batch sizes of one rank and of all ranks together: `-b` is per node, as
 /// in the example. Throws UsageError if a rank would receive no samples.

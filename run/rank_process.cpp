@@ -19,6 +19,7 @@
 #include "engine/distributed/rendezvous/monitor.h"
 #include "engine/sharing/death_watch.h"
 #include "engine/train/trainer.h"
+#include "run/pipeline.h"
 #include "run/printable.h"
 #include "run/rank_agreement.h"
 #include "run/recording.h"
@@ -222,7 +223,8 @@ std::shared_ptr<distributed::Store> meet_at_store(RunConfig& c, RankPlace& place
 
 /// Makes every rank write its own trace; only rank 0 writes the other files. Returns
 /// the path of the requested trace, to be merged.
-std::string take_own_files(OutputConfig& output, const RankPlace& place) {
+std::string take_own_files(RunConfig& c, const RankPlace& place) {
+  OutputConfig& output = c.output;
   const std::string trace = output.trace;
   if (!trace.empty()) {
     output.trace = rank_file(trace, place.rank);
@@ -231,6 +233,7 @@ std::string take_own_files(OutputConfig& output, const RankPlace& place) {
   if (!place.main()) {
     output.summary.clear();
     output.save.clear();
+    c.pipeline.save_schedule.clear();
     output.quiet = true;
   }
   return trace;
@@ -293,10 +296,11 @@ int train_in_process(const RunConfig& given, const RankPlace& started) {
   RunConfig c = given;
   RankPlace place = started;
   const auto timeout = Milliseconds(static_cast<int64_t>(c.distributed.timeout * 1000));
+  require_rank_per_device(c, place.world);
   become_rank(c, place);
   auto init = distributed::parse_init_method(place.init, place.rank, place.world);
   init.credentials = distributed::read_credentials(c.environment.variables);
-  const auto store = meet_at_store(c, place, init, timeout);
+  const auto store = place.store = meet_at_store(c, place, init, timeout);
   place.group = std::make_shared<distributed::ProcessGroup>(
       distributed::make_communicator({std::string(word(c.distributed.backend)),
                                       store,
@@ -325,7 +329,7 @@ int train_in_process(const RunConfig& given, const RankPlace& started) {
   distributed::Monitor monitor(store, *place.group, timeout, end_with);
   watching = &monitor;
 
-  const std::string trace = take_own_files(c.output, place);
+  const std::string trace = take_own_files(c, place);
   int code = 0;
   try {
     const DataSets data = open_data(c);

@@ -45,6 +45,7 @@ void handle_termination() {
 int run_training(RunConfig c, tracer::Trace* trace) {
   handle_termination();
   resolve_switches(c);
+  adopt_number_of_ranks(c);
   choose_checkpoint(c);
   if (!c.checkpoint.resume.empty()) adopt_checkpoint(c);
   validate(c);
@@ -99,7 +100,7 @@ std::string describe_chunks(int64_t batch, size_t devices) {
 
 std::string describe_batch(const RunConfig& c, size_t devices, const RankPlace& place) {
   const int64_t whole = c.recipe.batch_size;
-  if (place.group) {
+  if (shares_batch(c, place)) {
     const int64_t each = rank_batch(c, place);
     std::string text = fmt::format("{}, {} on each", global_batch(c, place), each);
     if (each * place.local_world != whole) {
@@ -260,7 +261,8 @@ train::TrainerOptions trainer_options(const RunConfig& c, const RankPlace& place
 
 /// Counts the images skipped by this process, or by all if ranks are processes.
 int64_t skipped_by_all(const RunConfig& c, const RankPlace& place, Device device) {
-  if (!place.is_process || c.data.on_bad_image == OnBadImage::error) {
+  if (!place.is_process || c.data.on_bad_image == OnBadImage::error ||
+      !shares_batch(c, place)) {
     return skipped_images();
   }
   int64_t skipped = 0;
@@ -269,6 +271,13 @@ int64_t skipped_by_all(const RunConfig& c, const RankPlace& place, Device device
     skipped += of_rank[0];
   }
   return skipped;
+}
+
+/// Returns whether rank 0, which alone has --save among its options, writes weights.
+bool is_saved(const RunConfig& c, const RankPlace& place, Device device) {
+  const bool saves = !c.output.save.empty();
+  if (!place.is_process || shares_batch(c, place)) return saves;
+  return distributed::broadcast_integers(*place.group, device, {saves}, "summary")[0];
 }
 
 /// If ranks are processes, each has recorded only its own device.
@@ -349,7 +358,7 @@ int train_rank(const RunConfig& c, const DataSets& data, const RankPlace& place,
   const auto devices = place.is_process ? options.devices : all_devices(options, c);
   const nn::ModulePtr model = make_model(c, data, place);
   if (options.mode == train::Mode::model_parallel) {
-    options.pipeline = pipeline_of(c, *model, data.train->sample_shape());
+    options.pipeline = pipeline_of(c, *model, data.train->sample_shape(), place);
   }
   train::Trainer trainer(model, options);
   std::optional<Recording> recording;
@@ -392,6 +401,7 @@ int train_rank(const RunConfig& c, const DataSets& data, const RankPlace& place,
   }
   hooks.meet();
   if (place.main()) trainer.fetch_result();
+  if (is_saved(c, place, devices[0])) trainer.collect_stages();
   const int code =
       place.main() ? finish(c, trainer, skipped) : end_quietly(place, trainer);
   return kept ? code : 1;

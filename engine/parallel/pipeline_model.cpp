@@ -102,13 +102,22 @@ PipelineModel::PipelineModel(nn::ModulePtr module, Devices devices,
       rank_of_stage_(stages_.size()),
       micro_batches_(micro_batches_in(options_.schedule)) {
   check_schedule(options_.schedule, stages_.size(), devices_.size());
+  require(!options_.group ||
+              options_.group->size() == static_cast<int>(options_.schedule.size()),
+          "the schedule has " + std::to_string(options_.schedule.size()) +
+              " ranks, but the group has another number");
   for (size_t rank = 0; rank < options_.schedule.size(); ++rank) {
     for (const PipelineAction& action : options_.schedule[rank]) {
       rank_of_stage_[static_cast<size_t>(action.stage)] = rank;
     }
   }
+  if (options_.group) {
+    links_.emplace(options_.group, devices_.at(options_.group->rank()));
+    inputs_ = stage_inputs(*module_, options_.cuts, options_.image_shape,
+                           {DeviceType::null, static_cast<int>(devices_.size())});
+  }
   for (size_t stage = 0; stage < stages_.size(); ++stage) {
-    stages_[stage].to(device_of(stage));
+    if (runs(stage)) stages_[stage].to(device_of(stage));
   }
   order_ = plan::order_of_starts(options_.schedule);
 }
@@ -124,14 +133,24 @@ void PipelineModel::assign_paths(const std::string& path) {
 
 Tensor PipelineModel::forward(const Tensor& input) {
   const autograd::NoGrad no_grad;
-  Tensor x = input;
+  const int64_t rows = input.size(0);
+  if (links_) links_->begin(static_cast<int64_t>(stages_.size()));
+  ops::Arriving x{input, nullptr};
   for (size_t stage = 0; stage < stages_.size(); ++stage) {
     const int number = static_cast<int>(stage);
+    const ops::CopyLabel label{reasons::activation, "output", number + 1, 0};
+    const bool ends = stage + 1 == stages_.size();
+    message_ = number;
+    if (!runs(stage)) {
+      if (!ends && runs(stage + 1)) x = receive(rows, stage + 1, stage, label);
+      continue;
+    }
     const ActionPhase phase({number, PipelineOp::forward, 0});
-    x = ops::copy_to(x, device_of(stage), {reasons::activation, "output", number, 0});
-    x = stages_[stage].forward(x);
+    const Tensor output = stages_[stage].forward(ops::arrived(x));
+    x = {output, nullptr};
+    if (!ends) deliver(output, stage + 1, label, x);
   }
-  return x;
+  return has_output() ? x.tensor : Tensor();
 }
 
 void PipelineModel::run(const Tensor& images, const Loss& loss) {
@@ -141,18 +160,66 @@ void PipelineModel::run(const Tensor& images, const Loss& loss) {
   }
   passing_.assign(stages_.size() * static_cast<size_t>(micro_batches_), {});
   const int chunks = static_cast<int>(first_rows_.size()) - 1;
+  if (links_) links_->begin(static_cast<int64_t>(order_.size()));
   for (int m = 0; m < chunks; ++m) {
     const auto at = first_rows_.begin() + m;
     passing(0, m).input = {images.narrowed(at[0], at[1] - at[0]), nullptr};
   }
-  for (const PipelineAction& action : order_) {
+  for (size_t i = 0; i < order_.size(); ++i) {
+    const PipelineAction& action = order_[i];
     if (action.micro_batch >= chunks) continue;
-    if (action.op == PipelineOp::forward) {
+    message_ = static_cast<int64_t>(i);
+    if (!runs(static_cast<size_t>(action.stage))) {
+      receive_result_of(action);
+    } else if (action.op == PipelineOp::forward) {
       forward_pass(action, loss);
     } else {
       backward_pass(action);
     }
   }
+}
+
+/// Sends what a stage has made to the stage `to`, where it goes to `place`. On another
+/// rank, it is received when that rank comes to the same action.
+void PipelineModel::deliver(const Tensor& x, size_t to, const ops::CopyLabel& label,
+                            ops::Arriving& place) {
+  if (runs(to)) {
+    place = ops::send_to(x, device_of(to), label);
+  } else {
+    links_->send(x, static_cast<int>(rank_of_stage_[to]), label, message_);
+  }
+}
+
+/// Receives the result of another rank's action, if a stage of this rank needs it.
+void PipelineModel::receive_result_of(const PipelineAction& action) {
+  const auto stage = static_cast<size_t>(action.stage);
+  const int m = action.micro_batch;
+  const auto at = first_rows_.begin() + m;
+  const int64_t rows = at[1] - at[0];
+  if (action.op == PipelineOp::forward) {
+    if (stage + 1 == stages_.size() || !runs(stage + 1)) return;
+    const tracer::Phase phase(tracer::phases::forward);
+    passing(stage + 1, m).input =
+        receive(rows, stage + 1, stage,
+                {reasons::activation, "output", action.stage + 1, m});
+  } else {
+    if (stage == 0 || !runs(stage - 1)) return;
+    const tracer::Phase phase(tracer::phases::backward);
+    const CategoryScope category(MemoryCategory::gradients);
+    passing(stage - 1, m).output_grad =
+        receive(rows, stage, stage,
+                {reasons::activation_grad, "output", action.stage - 1, m});
+  }
+}
+
+/// Receives what crosses the border before the stage `border`, from the stage `from`.
+ops::Arriving PipelineModel::receive(int64_t rows, size_t border, size_t from,
+                                     const ops::CopyLabel& label) const {
+  TensorSpec spec = inputs_[border];
+  std::vector<int64_t> sizes(spec.sizes.begin(), spec.sizes.end());
+  sizes[0] = rows;
+  spec.sizes = Shape(sizes);
+  return links_->receive(spec, static_cast<int>(rank_of_stage_[from]), label, message_);
 }
 
 // A stage sends its result at once, but the receiver's compute stream waits for it only
@@ -173,9 +240,9 @@ void PipelineModel::forward_pass(const PipelineAction& action, const Loss& loss)
     mine.root = loss(output, first_rows_[static_cast<size_t>(m)]);
     return;
   }
-  passing(stage + 1, m).input =
-      ops::send_to(output.detach(), device_of(stage + 1),
-                   {reasons::activation, "output", action.stage + 1, m});
+  deliver(output.detach(), stage + 1,
+          {reasons::activation, "output", action.stage + 1, m},
+          passing(stage + 1, m).input);
   mine.root = history_of(output);
 }
 
@@ -188,9 +255,9 @@ void PipelineModel::backward_pass(const PipelineAction& action) {
   if (mine.root.requires_grad()) autograd::backward(mine.root, output_grad);
   if (stage == 0) return;
   const CategoryScope category(MemoryCategory::gradients);
-  passing(stage - 1, m).output_grad =
-      ops::send_to(*mine.input_grad, device_of(stage - 1),
-                   {reasons::activation_grad, "output", action.stage - 1, m});
+  deliver(*mine.input_grad, stage - 1,
+          {reasons::activation_grad, "output", action.stage - 1, m},
+          passing(stage - 1, m).output_grad);
 }
 
 void PipelineModel::describe(tracer::HostEvent& step, bool train) const {

@@ -7,6 +7,7 @@
 
 #include "engine/ops/copy.h"
 #include "engine/parallel/primitives.h"
+#include "engine/parallel/stage_links.h"
 #include "engine/parallel/stages.h"
 #include "engine/plan/pipeline.h"
 
@@ -20,12 +21,23 @@ struct PipelineOptions {
   std::vector<std::string> cuts;    ///< the parts that begin a stage; see Stage
   plan::PipelineSchedule schedule;  ///< obeys plan::broken_rule; only F and B
   std::string name;                 ///< of the schedule, for the trace: `1f1b`
+
+  // If the ranks of the pipeline are processes:
+  std::shared_ptr<distributed::ProcessGroup> group = nullptr;  ///< of all of them
+  std::vector<int64_t> image_shape = {};                       ///< C,H,W
 };
 
 /// A model whose stages are on different devices from the start. One host thread
 /// enqueues the actions of all ranks; devices work at the same time because kernels and
 /// copies are asynchronous. Rank r is devices[r], which runs its actions in the order
 /// of the schedule. Names of parameters are those of the model.
+///
+/// With `group`, each rank is a process (or a thread) with a model of its own, which
+/// enqueues only the actions of its stages: the other stages stay on the host. All
+/// ranks go through the actions in the same order. Where an action of another rank
+/// makes what a stage of this rank needs, this rank enqueues the receipt. Every rank is
+/// called with the whole batch, of which the first stage uses the images and the last
+/// one the labels. The same bits result.
 ///
 /// A stage's input is a copy of the activation from the device before, detached from
 /// its tape; the backward pass of a stage begins with a copy of the gradient from the
@@ -34,10 +46,12 @@ struct PipelineOptions {
 class PipelineModel : public nn::Module {
  public:
   /// Throws std::invalid_argument if the model cannot be cut there or if the schedule
-  /// breaks a rule, has other stages, or has more ranks than there are devices.
+  /// breaks a rule, has other stages, or has more ranks than there are devices. With
+  /// `group`, `devices` are those of all ranks, of which only this rank's is used.
   PipelineModel(nn::ModulePtr module, Devices devices, PipelineOptions options);
 
-  /// Runs the whole batch through the stages, without a tape: for evaluation.
+  /// Runs the whole batch through the stages, without a tape: for evaluation. Returns
+  /// an undefined tensor on ranks without the last stage.
   Tensor forward(const Tensor& input) override;
 
   /// Returns what the backward pass of a micro-batch starts from: its scaled loss.
@@ -52,6 +66,9 @@ class PipelineModel : public nn::Module {
 
   Device input_device() const { return device_of(0); }
   Device output_device() const { return device_of(stages_.size() - 1); }
+  /// Return whether this process runs the first and the last stage.
+  bool has_input() const { return runs(0); }
+  bool has_output() const { return runs(stages_.size() - 1); }
   int micro_batches() const { return micro_batches_; }  ///< of the schedule
   /// Adds the schedule of the last run to the step's event.
   void describe(tracer::HostEvent& step, bool train) const;
@@ -72,6 +89,14 @@ class PipelineModel : public nn::Module {
 
   void forward_pass(const plan::PipelineAction& action, const Loss& loss);
   void backward_pass(const plan::PipelineAction& action);
+  void deliver(const Tensor& x, size_t to, const ops::CopyLabel& label,
+               ops::Arriving& place);
+  void receive_result_of(const plan::PipelineAction& action);
+  ops::Arriving receive(int64_t rows, size_t border, size_t from,
+                        const ops::CopyLabel& label) const;
+  bool runs(size_t stage) const {
+    return !links_ || static_cast<int>(rank_of_stage_[stage]) == links_->rank();
+  }
   Device device_of(size_t stage) const { return devices_[rank_of_stage_[stage]]; }
   Passing& passing(size_t stage, int micro_batch) {
     return passing_[stage * static_cast<size_t>(micro_batches_) +
@@ -87,6 +112,9 @@ class PipelineModel : public nn::Module {
   std::vector<plan::PipelineAction> order_;  ///< in which the host enqueues them
   std::vector<Passing> passing_;
   std::vector<int64_t> first_rows_;  ///< of the micro-batches of the batch, and the end
+  std::optional<StageLinks> links_;  ///< if ranks are processes
+  std::vector<TensorSpec> inputs_;   ///< by stage, for one image, if they are
+  int64_t message_ = 0;              ///< number of the current action's message
 };
 
 }  // namespace lockstep::parallel

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "engine/autograd/node.h"
+#include "engine/nn/init.h"
 
 namespace lockstep::parallel {
 
@@ -70,6 +71,28 @@ std::string names_of(const std::vector<nn::Part>& parts) {
 }
 
 }  // namespace
+
+std::vector<TensorSpec> stage_inputs(const nn::Module& model,
+                                     const std::vector<std::string>& cuts,
+                                     const std::vector<int64_t>& image_shape,
+                                     Device unused) {
+  nn::Construction only_shapes = nn::construction();
+  only_shapes.fill = false;
+  const nn::ConstructionScope scope(only_shapes);
+  const autograd::NoGrad no_grad;
+  const nn::ModulePtr copy = model.make_like();
+  copy->eval();
+  std::vector<int64_t> sizes{1};
+  sizes.insert(sizes.end(), image_shape.begin(), image_shape.end());
+  Tensor x = Tensor::empty(Shape(sizes), unused, only_shapes.dtype);
+  std::vector<TensorSpec> inputs;
+  for (const Stage& stage : split_into_stages(*copy, cuts)) {
+    inputs.push_back({x.sizes(), x.dtype(), nullptr});
+    stage.to(unused);
+    x = stage.forward(x);
+  }
+  return inputs;
+}
 
 Tensor begin_tape(const Tensor& x, const std::shared_ptr<Tensor>& gradient) {
   Tensor input = x.detach();

@@ -30,6 +30,14 @@ std::vector<nn::Part> parts_of(const nn::Module& model,
 std::vector<Stage> split_into_stages(const nn::Module& model,
                                      const std::vector<std::string>& cuts);
 
+/// Returns what each stage receives for one image of `image_shape` (C,H,W): plain
+/// tensors whose first dimension is 1. Runs the stages of a copy of `model` on `unused`,
+/// a device that computes nothing. Throws as split_into_stages does.
+std::vector<TensorSpec> stage_inputs(const nn::Module& model,
+                                     const std::vector<std::string>& cuts,
+                                     const std::vector<int64_t>& image_shape,
+                                     Device unused);
+
 /// Returns `x` as the input of a stage: without the history of the stage before it. Its
 /// gradient goes to `gradient`. It is not a leaf, so that it may be changed in place.
 Tensor begin_tape(const Tensor& x, const std::shared_ptr<Tensor>& gradient);

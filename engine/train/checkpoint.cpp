@@ -112,6 +112,7 @@ std::vector<nn::Named<Tensor>> state_in_file(Trainer& trainer, Entries state,
 }  // namespace
 
 Snapshot take_snapshot(const Progress& progress, Trainer& trainer) {
+  trainer.collect_stages();
   const std::vector<int64_t> calls = dropout_calls(trainer);
   if (trainer.options().group && trainer.options().group->rank() != 0) return {};
 

@@ -18,7 +18,8 @@ struct Snapshot {
   data::Metadata metadata;
 };
 
-/// Waits for the devices. In DDP all ranks must call it; only rank 0 returns tensors.
+/// Waits for the devices. With ranks, all of them must call it; only rank 0 returns
+/// tensors.
 Snapshot take_snapshot(const Progress& progress, Trainer& trainer);
 
 /// Writes the file atomically: an existing file is kept until the new one is complete.

@@ -45,6 +45,12 @@ inline bool has_ranks(Mode mode) {
          shares_memory(mode);
 }
 
+/// Returns whether ranks can be processes. Those of a pipeline share a batch and a model,
+/// of which each has some layers; without processes, one thread drives all of them.
+inline bool can_have_ranks(Mode mode) {
+  return has_ranks(mode) || mode == Mode::model_parallel;
+}
+
 /// Returns whether DataParallel scatters the batch of the one host thread.
 inline bool is_data_parallel(Mode mode) {
   return mode == Mode::dp || mode == Mode::dp_features || mode == Mode::dp_criterion;

@@ -130,7 +130,7 @@ StepTensors TrainStep::run_pipeline(const Tensor& images, const Tensor& labels,
   pipeline_->run(images, std::ref(loss));
   tracer::step_facts().output_bytes = loss.output_bytes();
   if (turn.last) update();
-  if (read) read(loss.sums());
+  if (read && loss.sums().loss.defined()) read(loss.sums());
   return loss.sums();
 }
 
@@ -138,9 +138,10 @@ StepTensors TrainStep::evaluate_pipeline(const Tensor& images, const Tensor& lab
                                          const Read& read) {
   PipelineLoss loss(labels, {.label_smoothing = options_.label_smoothing,
                              .accuracy = options_.accuracy});
-  loss((*pipeline_)(images), 0);
+  const Tensor output = (*pipeline_)(images);
+  if (output.defined()) loss(output, 0);
   tracer::step_facts().output_bytes = loss.output_bytes();
-  if (read) read(loss.sums());
+  if (read && output.defined()) read(loss.sums());
   return loss.sums();
 }
 

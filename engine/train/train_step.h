@@ -43,7 +43,8 @@ class TrainStep {
   /// is that of a DataParallelCriterion, and accuracies are those of the whole batch.
   /// With a LossInForward, its replicas compute the loss.
   /// With a PipelineModel, `run` calls `read` at the end, since forward and backward
-  /// passes take turns.
+  /// passes take turns; if its ranks are processes, only the one with the last stage
+  /// has a loss and calls `read`.
   /// The optimizer updates the parameters of `model`.
   TrainStep(nn::ModulePtr model, nn::ModulePtr callable,
             const optim::AnyOptions& optimizer, const TrainStepOptions& options);

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "engine/autograd/node.h"
-#include "engine/distributed/collectives/small_collectives.h"
 #include "engine/distributed/ddp/sync_batch_norm.h"
 #include "engine/ops/copy.h"
 #include "engine/runtime/device_context.h"
@@ -37,6 +36,17 @@ EpochResult joined(const EpochResult& a, const EpochResult& b) {
           b.complete};
 }
 
+/// Returns the devices of a pipeline's ranks. If they are processes, this one has only
+/// its own.
+parallel::Devices devices_of_stages(const TrainerOptions& options) {
+  if (!options.group) return options.devices;
+  parallel::Devices devices;
+  for (int rank = 0; rank < options.group->size(); ++rank) {
+    devices.push_back({options.devices[0].type, rank});
+  }
+  return devices;
+}
+
 }  // namespace
 
 std::atomic<bool> Trainer::stop{false};
@@ -49,7 +59,7 @@ Trainer::Trainer(nn::ModulePtr model, TrainerOptions options)
   }
   if (options_.mode == Mode::model_parallel) {
     callable_ = pipeline_ = std::make_shared<parallel::PipelineModel>(
-        model_, options_.devices, options_.pipeline.value());
+        model_, devices_of_stages(options_), options_.pipeline.value());
   } else if (options_.mode == Mode::dp) {
     wrapper_ = std::make_shared<parallel::DataParallel>(model_, options_.devices,
                                                         options_.output_device);
@@ -234,30 +244,6 @@ void Trainer::say_skipped(const std::string& prefix, int64_t batch, int64_t batc
                static_cast<long long>(batches), in_step() ? "a rank's" : "its");
 }
 
-/// Returns what this rank adds to the sum by which all ranks learn of a signal: 1 for
-/// an interrupt, and for a termination more than all interrupts together.
-int64_t Trainer::own_vote() {
-  const int signal = own_stop();
-  if (signal == 0) return 0;
-  if (options_.stop_notice) options_.stop_notice->give(next_step_ - 1, signal);
-  return signal == SIGTERM ? options_.group->size() + 1 : 1;
-}
-void Trainer::take_votes(int64_t votes) {
-  if (options_.stop_notice) return;  // see run()
-  all_stop_ = votes > options_.group->size() ? SIGTERM : votes > 0 ? SIGINT : 0;
-}
-
-/// Returns whether the batch is empty; with `reduce`, whether any rank's batch is: the
-/// ranks skip it together, since each collective needs all of them.
-bool Trainer::is_skipped(const data::Batch& batch, bool reduce) {
-  const bool empty = batch.size() == 0;
-  if (!reduce || !options_.skips_batches) return empty;
-  const std::vector<int64_t> sums = distributed::sum_integers(
-      *options_.group, options_.devices[0], {empty, own_vote()}, "metrics");
-  take_votes(sums[1]);
-  return sums[0] > 0;
-}
-
 /// A step of the run, from construction to destruction: its number, event and start.
 class Trainer::Step {
  public:
@@ -344,25 +330,6 @@ Turn Trainer::turn_of(int64_t batch, int64_t batches, int64_t last_step) const {
   const int64_t group = options_.accumulate, place = batch % group;
   const int64_t size = std::min(group, batches - (batch - place));
   return {place == 0, place + 1 == size, size};
-}
-
-/// Averages the step's metrics over all ranks and determines whether any rank was
-/// told to stop: all ranks must stop together, since a rank that continued would wait
-/// forever for the others. PyTorch's example prints each rank's own metrics instead.
-/// Costs one all-reduce of 40 bytes.
-void Trainer::reduce_metrics(StepResult& result) {
-  tracer::Phase phase("metrics");
-  const auto n = static_cast<double>(result.batch);
-  const std::vector<double> sums =
-      distributed::sum_reals(*options_.group, options_.devices[0],
-                             {result.loss * n, result.acc1 * n, result.acc5 * n, n,
-                              static_cast<double>(own_vote())},
-                             "metrics");
-  result.loss = sums[0] / sums[3];
-  result.acc1 = sums[1] / sums[3];
-  result.acc5 = sums[2] / sums[3];
-  result.batch = static_cast<int64_t>(sums[3]);
-  take_votes(std::llround(sums[4]));
 }
 
 void Trainer::forward_only(data::DataLoader& loader, int64_t last_step) {

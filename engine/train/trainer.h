@@ -115,6 +115,9 @@ class Trainer {
   void fetch_result() {
     if (sharing_) sharing_->fetch();
   }
+  /// Gives rank 0 the weights of all stages and the optimizer's state, if the ranks of
+  /// a pipeline are processes. Must then be called by all of them.
+  void collect_stages();
   /// Returns the optimizer's state, to be saved with the weights.
   std::vector<nn::Named<Tensor>> optimizer_state() {
     return sharing_ ? sharing_->optimizer_state(optimizer()) : optimizer().state();
@@ -152,7 +155,10 @@ class Trainer {
     Tensor images, labels;
   };
   class Step;
-  bool in_step() const { return ddp_ || (sharing_ && sharing_->in_step()); }
+  bool in_step() const {
+    return ddp_ || has_remote_stages() || (sharing_ && sharing_->in_step());
+  }
+  bool has_remote_stages() const { return pipeline_ && options_.group; }
   Inputs load(const data::Batch& batch);
   bool input_on_device0() const {
     return hybrid_ ? false : !wrapper_ || options_.input_on_device0;

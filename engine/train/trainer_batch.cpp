@@ -22,19 +22,20 @@ Trainer::Inputs Trainer::load(const data::Batch& batch) {
 }
 
 /// Copies labels and images to device 0 (of a pipeline: to the last and the first
-/// stage). With DataParallel, images stay on the host
+/// stage, if this process runs them). With DataParallel, images stay on the host
 /// (unless `input_on_device0`): scatter sends each device its chunk. The loss needs its
 /// labels where the outputs are gathered; dp-criterion scatters them like the images.
 Trainer::Inputs Trainer::to_devices(Inputs inputs) {
   CategoryScope category(MemoryCategory::inputs);
   const Device device = pipeline_ ? pipeline_->input_device() : options_.devices[0];
-  if (input_on_device0()) {
+  if (input_on_device0() && (!pipeline_ || pipeline_->has_input())) {
     inputs.images = ops::copy_to(inputs.images, device, {"h2d", "images"});
   }
   if (options_.mode == Mode::dp_criterion && !input_on_device0()) return inputs;
   const Device of_outputs = pipeline_ ? pipeline_->output_device()
                             : hybrid_ ? hybrid_->classifier()
                                       : options_.output_device.value_or(device);
+  if (pipeline_ && !pipeline_->has_output()) return inputs;
   inputs.labels = ops::copy_to(inputs.labels, of_outputs, {"h2d", "labels"});
   return inputs;
 }
@@ -44,9 +45,12 @@ void Trainer::describe(tracer::HostEvent& event, const Inputs& host,
                        const Tensor& output, bool synced) const {
   if (!event.on()) return;
   const int64_t batch = host.images.size(0);
-  event.arg({keys::batch, batch});
-  event.arg({keys::input_bytes, host.images.nbytes()});
-  event.arg({keys::label_bytes, host.labels.nbytes()});
+  // The ranks of a pipeline have parts of one batch: the images, or the labels.
+  const bool has_images = !pipeline_ || pipeline_->has_input();
+  const bool has_labels = !pipeline_ || pipeline_->has_output();
+  event.arg({keys::batch, has_images ? batch : 0});
+  event.arg({keys::input_bytes, has_images ? host.images.nbytes() : 0});
+  event.arg({keys::label_bytes, has_labels ? host.labels.nbytes() : 0});
   event.arg({keys::input_on, input_on_device0() ? "device0" : "host"});
   if (hybrid_) return describe_hybrid(event, synced);
   if (!wrapper_) {

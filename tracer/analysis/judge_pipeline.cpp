@@ -117,7 +117,6 @@ struct PipelineLaws {
     if (pipeline.step.train) judge_schedule(pipeline);
   }
 
- private:
   /// The grid is drawn by the action, times and bytes are found by the numbers.
   void judge_actions(const PipelineStep& pipeline) {
     for (const Event* phase : pipeline.step.phases) {
@@ -138,6 +137,7 @@ struct PipelineLaws {
     }
   }
 
+ private:
   void judge_schedule(const PipelineStep& pipeline) {
     const int64_t id = pipeline.step.event->id;
     const int micro_batches = static_cast<int>(pipeline.micro_batches);
@@ -267,9 +267,16 @@ void judge_pipeline(TraceUnderTest& test) {
   PipelineLaws laws(test);
   Law& facts = test.law("pipeline-facts",
                         "a step states its stages' devices and its micro-batches");
-  for (const Step& step : test.steps) {
+  // In the file of one of several ranks there are only its own actions.
+  const Json& info = object_arg(test.trace.other, top::distributed);
+  const bool is_part = info.contains(top::rank) && int_arg(info, top::world_size, 1) > 1;
+  for (const Step& step : join_ranks(test.steps)) {
     if (step.interrupted) continue;
     const PipelineStep pipeline(step);
+    if (is_part) {
+      laws.judge_actions(pipeline);
+      continue;
+    }
     const bool whole = step.train ? pipeline.stated() : !pipeline.devices.empty();
     facts.expect(whole, step.event->id, [&] {
       return fmt::format(

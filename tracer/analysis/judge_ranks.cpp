@@ -81,6 +81,31 @@ void judge_agreement(Law& law, const WholeCollective& whole, int64_t ranks) {
   }
 }
 
+/// A message between two ranks is a collective of these names.
+bool is_of_two(const Event& collective) {
+  return collective.name == categories::send || collective.name == categories::recv;
+}
+
+/// The two calls, and the message itself, are of the same bytes.
+void judge_pair(Law& law, const WholeCollective& whole) {
+  const Event& first = *whole.by_rank.begin()->second.event;
+  const CollectiveFacts& facts = whole.by_rank.begin()->second.facts;
+  int64_t sends = 0, receives = 0;
+  bool equal = whole.messages.size() == 1;
+  for (const auto& [rank, part] : whole.by_rank) {
+    ++(part.event->name == categories::send ? sends : receives);
+    equal = equal && part.facts.bytes == facts.bytes;
+  }
+  equal = equal && whole.messages[0].facts.known_bytes() == facts.bytes;
+  law.expect(sends == 1 && receives == 1 && equal, first.id, [&] {
+    return fmt::format(
+        "{} #{} of {} B: {} sends, {} receives and {} messages, expected one of each "
+        "with the same bytes",
+        first.name, number_of(facts), facts.bytes, sends, receives,
+        whole.messages.size());
+  });
+}
+
 /// Returns how many times the tensor's bytes are sent, summed over all ranks; 0 if no
 /// law applies. Gloo's messages are modelled as a ring or a tree. (Its reduce ends with
 /// all ranks sending chunks to the root, so its bytes are not sent a whole number of
@@ -248,18 +273,24 @@ void judge_inputs(TraceUnderTest& test) {
 
 void judge_ranks(TraceUnderTest& test) {
   const std::string mode = string_arg(test.trace.lockstep, top::mode);
-  if (mode != "ddp" && mode != "local-sgd") return;
+  const Json& info = object_arg(test.trace.other, top::distributed);
+  const int64_t ranks = std::max<int64_t>(1, int_arg(info, top::world_size, 1));
+  const bool stages = mode == "model-parallel" && ranks > 1;
+  if (mode != "ddp" && mode != "local-sgd" && !stages) return;
   judge_halves(test);
   Law& agreement = test.law("ranks-agree", "all ranks call the same collectives");
   Law& total = test.law("ring-bytes", "an all-reduce moves 2(N−1) times its bytes");
   Law& share = test.law("ring-share", "each rank sends 2(N−1)/N of an all-reduce");
   Law& count = test.law("ring-messages", "each rank sends 2(N−1) messages");
+  Law& pairs = test.law("sends-received", "what one rank sends, another receives");
   MessageLaws messages(test);
-  const Json& info = object_arg(test.trace.other, top::distributed);
-  const int64_t ranks = std::max<int64_t>(1, int_arg(info, top::world_size, 1));
   if (!info.contains(top::rank)) {  // a file with all ranks
     for (const auto& [key, whole] : find_collectives(test.trace, test.lanes)) {
       if (whole.by_rank.empty()) continue;
+      if (is_of_two(*whole.by_rank.begin()->second.event)) {
+        judge_pair(pairs, whole);
+        continue;
+      }
       judge_agreement(agreement, whole, ranks);
       judge_messages(total, share, count, whole, ranks);
       messages.judge(whole, ranks);

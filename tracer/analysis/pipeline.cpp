@@ -108,7 +108,9 @@ class Builder {
 
   /// Keeps which copy between stages a kernel's stream waited for.
   void take_awaited(const Event* copy, Work& work) const {
-    if (copy == nullptr || !copy->is(categories::copy)) return;
+    if (copy == nullptr) return;
+    // A message between processes ends with the receipt of which it is a part.
+    if (!copy->is(categories::copy) && !copy->is(categories::collective)) return;
     const std::string_view why = text_arg(copy->args, keys::why);
     const bool forward = why == reasons::activation;
     if (!forward && why != reasons::activation_grad) return;

@@ -25,6 +25,13 @@ tracer::Record record_of(const MessageFacts& message, const Collective& call) {
   return record;
 }
 
+/// Adds where in a pipeline the message goes.
+void add_place(std::vector<tracer::Arg>& args, const Collective& call) {
+  if (call.stage < 0) return;
+  args.emplace_back(keys::stage, call.stage);
+  args.emplace_back(keys::micro_batch, call.micro_batch);
+}
+
 std::vector<tracer::Arg> args_of(const MessageFacts& message, const Collective& call,
                                  int src, int dst) {
   const int64_t numel = message.data.numel;
@@ -39,6 +46,7 @@ std::vector<tracer::Arg> args_of(const MessageFacts& message, const Collective& 
                                 {keys::seq, call.seq},
                                 {keys::ring_step, message.step}};
   if (message.modelled) args.emplace_back(keys::modelled, true);
+  add_place(args, call);
   if (call.phase) args.emplace_back(keys::phase, call.phase);
   return args;
 }
@@ -88,6 +96,7 @@ void describe_collective(runtime::Task& task, Collective& call,
   if (call.phase) task.args.emplace_back(keys::phase, call.phase);
   if (*call.tensor) task.args.emplace_back(keys::tensor, call.tensor);
   if (call.bucket >= 0) task.args.emplace_back(keys::bucket, call.bucket);
+  add_place(task.args, call);
   if (!label.params.empty()) {
     const std::string lines = fmt::format("{}", fmt::join(label.params, "\n"));
     task.args.push_back(tracer::Arg::texts(keys::params, tracer::intern(lines)));
@@ -141,7 +150,7 @@ Exchanged TracedTransport::exchange(const Outgoing* out, const Incoming* in,
 }
 
 void TracedTransport::begin(const Collective& call) {
-  if (std::exchange(seq_, call.seq) == call.seq) return;
+  if (std::exchange(op_, call.op) == call.op) return;
   causes_ = call.deps;
   waits_ = call.waits;
   last_ended_ = 0;

@@ -62,7 +62,7 @@ class TracedTransport : public Transport {
   const std::unique_ptr<Transport> transport_;
   const char* group_;
   const int rank_;
-  int64_t seq_ = -1;             ///< `seq` of the current collective
+  int64_t op_ = tracer::kNone;   ///< `op` of the current collective
   std::vector<int64_t> causes_;  ///< events after which our next message is ready
   std::vector<runtime::EventPtr> waits_;  ///< work that our first message waits for
   int64_t last_ended_ = 0;                ///< when the previous message arrived

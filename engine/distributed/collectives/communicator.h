@@ -18,6 +18,7 @@ struct Collective {
   int64_t seq = 0;          ///< position among the group's collectives, starting at 0
   int64_t bytes = 0;        ///< size of the whole tensor
   int64_t bucket = -1;
+  int stage = -1, micro_batch = -1;  ///< of the receiver, in a pipeline
 
   // Used by the trace; set by `describe_collective` during recording.
   int64_t op = tracer::kNone, step = tracer::kNone;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <stdexcept>
+#include <utility>
 
 #include "engine/distributed/collectives/collective_trace.h"
 #include "engine/ops/op_call.h"
@@ -53,7 +54,7 @@ ProcessGroup::ProcessGroup(std::unique_ptr<Communicator> communicator, std::stri
 
 Work ProcessGroup::enqueue(const char* collective, const char* op_name,
                            const Tensors& tensors, CollectiveLabel label,
-                           const Site& site, Run run, int64_t pair_seq) {
+                           const Site& site, Run run) {
   check(tensors, collective);
   runtime::DeviceContext& device = runtime::context(tensors[0].device());
   const ops::OpEvent op(op_name, tensors, site);
@@ -62,13 +63,15 @@ Work ProcessGroup::enqueue(const char* collective, const char* op_name,
   call.name = collective;
   call.why = label.why ? label.why : collective;
   call.tensor = tracer::intern(label.tensor);
-  call.seq = pair_seq >= 0 ? pair_seq : next_seq_++;
+  call.seq = label.seq >= 0 ? label.seq : next_seq_++;
   call.bytes = tensors[0].nbytes();
   call.bucket = label.bucket;
+  call.stage = label.stage;
+  call.micro_batch = label.micro_batch;
 
   runtime::Task task;
   task.waits = std::move(label.after);
-  task.waits.push_back(device.compute().record_event());
+  if (!label.fresh) task.waits.push_back(device.compute().record_event());
   describe_collective(task, call, label, *this, device.device(), tensors[0].dtype());
   for (const Tensor& tensor : tensors) tensor.storage()->record_stream(device.comm());
   task.run = [shared = shared_, call, run = std::move(run)] {
@@ -136,21 +139,28 @@ Work ProcessGroup::reduce_scatter(const Tensor& output, const Tensor& input,
 Work ProcessGroup::send(const Tensor& tensor, int to, CollectiveLabel label,
                         Site site) {
   return enqueue(
-      "send", "c10d::send", {tensor}, std::move(label), site,
+      "send", "c10d::send", {tensor}, numbered(std::move(label), sent_[to]), site,
       [data = buffer_of(tensor), to](Communicator& c, const Collective& call) {
         c.send(data, to, call);
-      },
-      sent_[to]++);
+      });
 }
 
 Work ProcessGroup::recv(const Tensor& tensor, int from, CollectiveLabel label,
                         Site site) {
   return enqueue(
-      "recv", "c10d::recv_", {tensor}, std::move(label), site,
-      [data = buffer_of(tensor), from](Communicator& c, const Collective& call) {
+      "recv", "c10d::recv_", {tensor}, numbered(std::move(label), received_[from]),
+      site, [data = buffer_of(tensor), from](Communicator& c, const Collective& call) {
         c.recv(data, from, call);
-      },
-      received_[from]++);
+      });
+}
+
+CollectiveLabel ProcessGroup::numbered(CollectiveLabel label, int64_t& pair) {
+  if (label.seq < 0) label.seq = pair++;
+  return label;
+}
+
+int64_t ProcessGroup::reserve(int64_t count) {
+  return std::exchange(next_seq_, next_seq_ + count);
 }
 
 void ProcessGroup::barrier(Device device) {

@@ -27,6 +27,8 @@ class Work {
   /// Blocks the host until the collective has finished. Rethrows its failure.
   void synchronize() const;
   bool is_completed() const { return done_->done(); }
+  /// Returns the event of its end.
+  const runtime::EventPtr& done() const { return done_; }
 
  private:
   runtime::EventPtr done_;
@@ -42,6 +44,13 @@ struct CollectiveLabel {
   /// Events that the collective waits for, in addition to all work already enqueued on
   /// the compute stream. Recorded as the collective's `deps` in the trace.
   std::vector<runtime::EventPtr> after = {};
+  int stage = -1, micro_batch = -1;  ///< of the receiver, in a pipeline
+  /// Of a send or receive: its number, from reserve(). By default, it is counted for
+  /// each pair of ranks.
+  int64_t seq = -1;
+  /// Of a receive: the tensor is new memory of the comm stream, so that no earlier work
+  /// needs to be waited for.
+  bool fresh = false;
 };
 
 /// A group of ranks, as seen by one of them. A collective is a task on the comm stream
@@ -83,6 +92,9 @@ class ProcessGroup {
             Site site = Site::current());
   Work recv(const Tensor& tensor, int from, CollectiveLabel label = {},
             Site site = Site::current());
+  /// Returns the first of `count` consecutive numbers for messages, each of which
+  /// concerns two ranks. Every rank must call it with the same count.
+  int64_t reserve(int64_t count);
   /// Blocks until every rank has called it.
   void barrier(Device device);
 
@@ -93,7 +105,9 @@ class ProcessGroup {
  private:
   using Run = std::function<void(Communicator&, const Collective&)>;
   Work enqueue(const char* collective, const char* op_name, const Tensors& tensors,
-               CollectiveLabel label, const Site& site, Run run, int64_t pair_seq = -1);
+               CollectiveLabel label, const Site& site, Run run);
+  /// Returns the label with a number.
+  static CollectiveLabel numbered(CollectiveLabel label, int64_t& pair);
 
   /// State that a collective needs until it has run, even if the group is destroyed.
   struct Shared {
