@@ -78,6 +78,8 @@ std::vector<TensorSpec> stage_inputs(const nn::Module& model,
                                      Device unused) {
   nn::Construction only_shapes = nn::construction();
   only_shapes.fill = false;
+  const Tensors parameters = model.parameters();
+  if (!parameters.empty()) only_shapes.dtype = parameters[0].dtype();
   const nn::ConstructionScope scope(only_shapes);
   const autograd::NoGrad no_grad;
   const nn::ModulePtr copy = model.make_like();

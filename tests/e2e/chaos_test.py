@@ -20,13 +20,18 @@ from ranks import STEP, TOY, Run, free_port, is_listening, processes_with
 FIRST_SEED = int(os.environ.get("LOCKSTEP_CHAOS_SEED", 0))
 RUNS, AT_A_TIME = 30, 3
 TIMEOUT, GRACE = 5, 3
-ENDLESS = [*TOY, "--length", 600, "--epochs", 100000, "-p", 5, "--timeout", TIMEOUT]
+HOW_LONG = ["--epochs", 100000, "-p", 5, "--timeout", TIMEOUT]
+ENDLESS = [*TOY, "--length", 600, *HOW_LONG]
+PIPELINE = ["train", "-a", "resnet18", "--dataset", "generated", "--device-type", "null",
+            "--length", 60, "-b", 6, "-j", 1, "--mode", "model-parallel", "--split",
+            "layer2,layer3", "--pipeline-schedule", "1f1b", "--micro-batches", 3,
+            *HOW_LONG]
 
 
 class Chaos(unittest.TestCase):
     def test_every_run_ends_as_it_should(self):
         kinds = [Killed, Stopped, Late, SocketClosed, Mismatched, WrongWorldSize,
-                 PortTaken, Garbage]
+                 PortTaken, Garbage, StageKilled, StageStopped]
         with ThreadPoolExecutor(AT_A_TIME) as pool:
             faults = [kinds[i % len(kinds)](FIRST_SEED + i) for i in range(RUNS)]
             done = [pool.submit(fault.whole_run) for fault in faults]
@@ -39,6 +44,7 @@ class Fault(unittest.TestCase):
     """One run. The seed determines all random choices."""
 
     fails = True
+    training = ENDLESS
 
     def __init__(self, seed):
         super().__init__()
@@ -74,7 +80,7 @@ class Fault(unittest.TestCase):
         raise NotImplementedError
 
     def launch(self, *words):
-        self.run = Run([*ENDLESS, *self.mark, "--multiprocessing-distributed",
+        self.run = Run([*self.training, *self.mark, "--multiprocessing-distributed",
                         "--devices", 3, *words])
         self.runs.append(self.run)
 
@@ -132,6 +138,14 @@ class Stopped(Fault):
         self.each_says("^rank 0, which hosts the store, hangs or has died" if
                        self.rank == 0 else f"^rank {self.rank} hangs or has died",
                        self.survivors())
+
+
+class StageKilled(Killed):
+    training = PIPELINE
+
+
+class StageStopped(Stopped):
+    training = PIPELINE
 
 
 class Late(Fault):

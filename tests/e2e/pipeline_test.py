@@ -1,0 +1,113 @@
+"""Pipelines whose stages are processes, from the command line."""
+
+import json
+import os
+import signal
+import time
+import unittest
+
+from ranks import STEP, Run, group_members
+from support import TempTest, read_trace, run
+
+NET = ["train", "-a", "resnet18", "--dataset", "generated", "-j", 1, "--mode",
+       "model-parallel", "--split", "layer2,layer3,layer4"]
+# Four stages on two devices.
+SMALL = [*NET, "--length", 16, "-b", 8, "--pipeline-schedule", "interleaved",
+         "--virtual-stages", 2, "--micro-batches", 4]
+# Three stages that compute nothing: only messages pass.
+ENDLESS = [*NET, "--split", "layer2,layer3", "--device-type", "null", "--length", 60,
+           "-b", 6, "--pipeline-schedule", "1f1b", "--micro-batches", 3, "--epochs",
+           9999, "-p", 1]
+PROCESSES = ["--multiprocessing-distributed"]
+TIMEOUT, GRACE = 2, 4
+
+
+class PipelineRanks(TempTest):
+    def test_processes_train_as_threads_do(self):
+        threads = self.train("threads")
+        processes = self.train("processes", *PROCESSES)
+        self.assertEqual(processes, threads)
+        run("trace", "check", self.path("processes.json"))
+        self.judge(read_trace(self.path("processes.json")))
+        resumed = [*SMALL, "--evaluate", "--resume",
+                   self.path("processes/checkpoint.safetensors")]
+        self.assertEqual(accuracies(resumed, *PROCESSES), accuracies(resumed))
+
+    def train(self, name, *words):
+        """The losses, and the files of weights and of the checkpoint."""
+        weights, folder = self.path(name + ".safetensors"), self.path(name)
+        summary, trace = self.path("s.json"), self.path(name + ".json")
+        run(*SMALL, *words, "--epochs", 1, "--save", weights, "--checkpoint", folder,
+            "--summary", summary, "--trace", trace)
+        with open(summary, encoding="utf-8") as file:
+            steps = json.load(file)["steps"]
+        return ([[step[key] for key in ("loss", "acc1", "acc5", "batch")]
+                 for step in steps],
+                content(weights), content(folder + "/checkpoint.safetensors"))
+
+    def judge(self, trace):
+        """Each border of each micro-batch is one message each way, from process to
+        process."""
+        copies = [event for event in trace["traceEvents"] if event.get("cat") == "copy"]
+        for why, steps in ("activation", 2 * 4 + 1), ("activation_grad", 2 * 4):
+            sent = [event["args"] for event in copies if event["args"]["why"] == why]
+            self.assertEqual(len(sent), 3 * steps)
+            for copy in sent:
+                self.assertEqual(copy["rank"], copy["dst"])
+                self.assertEqual({copy["src"], copy["dst"]}, {0, 1})
+
+    def test_the_launcher_starts_as_many_as_there_are_devices(self):
+        text, _ = run("launch", "--nproc-per-node", 3, "--", *NET[:-2], "--split", "auto",
+                      "--length", 8, "-b", 8, "--steps", 1, "--device-type",
+                      "reference", "--image-size", 8)
+        self.assertIn("[rank 0] => split auto", text)
+        self.assertIn("3 devices (reference:0 to reference:2)", text)
+        _, err = run("launch", "--nproc-per-node", 3, "--", *SMALL, code=2)
+        self.assertIn("the pipeline has 2 devices, each of which is a process, but 3 are "
+                      "started; fix: start 2", err)
+        _, err = run(*SMALL, *PROCESSES, "--clip-grad-norm", 1, code=2)
+        self.assertIn("fix: omit it, or train in one process", err)
+
+    def test_a_stage_that_dies_or_hangs_is_named(self):
+        for number, says in (signal.SIGKILL, ": rank 1 died"), (
+                signal.SIGSTOP, ": rank 1 hangs or has died"):
+            with self.subTest(signal=number.name):
+                ranks = Run([*ENDLESS, *PROCESSES, "--timeout", TIMEOUT])
+                self.addCleanup(ranks.kill)
+                ranks.wait_for(STEP, 5)
+                since = time.monotonic()
+                os.kill(ranks.rank_pids()[1], number)
+                self.assertNotIn(ranks.end(), (0, 130))
+                self.assertLess(time.monotonic() - since, TIMEOUT + GRACE)
+                for rank in (0, 2):
+                    its = [line for line in ranks.err
+                           if line.startswith(f"lockstep: rank {rank}: ")]
+                    self.assertEqual(len(its), 1, ranks.err)
+                    self.assertIn(says, its[0])
+                self.assertEqual(group_members(ranks.pid), [])
+
+    def test_ctrl_c(self):
+        out = self.path("t.json")
+        ranks = Run([*ENDLESS, *PROCESSES, "--trace-steps", "0:100000", "--trace", out])
+        self.addCleanup(ranks.kill)
+        ranks.wait_for(STEP, 5)
+        ranks.signal(signal.SIGINT)
+        self.assertEqual(ranks.end(), 130)
+        self.assertRegex("\n".join(ranks.err),
+                         r"^lockstep: interrupted after \d+ steps$")
+        self.assertEqual(group_members(ranks.pid), [])
+        run("trace", "check", out)
+
+
+def content(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def accuracies(words, *more):
+    text, _ = run(*words, *more)
+    return [line for line in text.splitlines() if line.startswith(" * Acc@1")]
+
+
+if __name__ == "__main__":
+    unittest.main()
