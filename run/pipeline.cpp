@@ -7,6 +7,7 @@
 #include "base/file.h"
 #include "engine/nn/init.h"
 #include "engine/plan/chunk.h"
+#include "engine/sharing/stage_messages.h"
 #include "run/auto_split.h"
 #include "run/devices.h"
 #include "run/environment.h"
@@ -300,11 +301,10 @@ void require_rank_per_device(const RunConfig& c, int world) {
   if (mode_of(c) != train::Mode::model_parallel) return;
   const int devices = pipeline_devices(c);
   if (world == devices) return;
-  throw UsageError(
-      fmt::format("the pipeline has {} device{}, each of which is a process, but {} {} "
-                  "started; fix: start {}, or change --split",
-                  devices, devices == 1 ? "" : "s", world, world == 1 ? "is" : "are",
-                  devices));
+  throw UsageError(fmt::format(
+      "the pipeline has {} device{}, each of which is a process, but {} {} "
+      "started; fix: start {}, or change --split",
+      devices, devices == 1 ? "" : "s", world, world == 1 ? "is" : "are", devices));
 }
 
 void adopt_number_of_ranks(RunConfig& c) {
@@ -337,8 +337,12 @@ std::string chosen_split(const RunConfig& c, const nn::Module& model,
 parallel::PipelineOptions pipeline_of(const RunConfig& c, const nn::Module& model,
                                       const std::vector<int64_t>& image_shape,
                                       const RankPlace& place) {
-  parallel::PipelineOptions options{
-      {}, schedule_of(c), name_of_schedule(c), place.group, image_shape};
+  parallel::PipelineOptions options{{}, schedule_of(c), name_of_schedule(c)};
+  options.image_shape = image_shape;
+  if (place.group) {
+    options.links = std::make_shared<sharing::StageMessages>(
+        place.group, Device{c.device.type, place.rank});
+  }
   options.cuts = cuts_of(chosen_split(c, model, options.schedule, image_shape, place));
   try {
     parallel::split_into_stages(model, options.cuts);

@@ -10,7 +10,6 @@
 
 #include "base/container.h"
 #include "engine/backends/backend.h"
-#include "engine/distributed/collectives/small_collectives.h"
 #include "engine/models/alexnet.h"
 #include "engine/ops/ops.h"
 #include "engine/plan/chunk.h"
@@ -22,6 +21,7 @@
 #include "run/outputs.h"
 #include "run/pipeline.h"
 #include "run/printable.h"
+#include "run/rank_totals.h"
 #include "run/recipe.h"
 #include "run/recording.h"
 #include "run/resume.h"
@@ -257,40 +257,6 @@ train::TrainerOptions trainer_options(const RunConfig& c, const RankPlace& place
   reducer.find_unused_parameters = c.ddp.find_unused_parameters;
   reducer.gradient_as_bucket_view = c.ddp.gradient_as_bucket_view;
   return options;
-}
-
-/// Counts the images skipped by this process, or by all if ranks are processes.
-int64_t skipped_by_all(const RunConfig& c, const RankPlace& place, Device device) {
-  if (!place.is_process || c.data.on_bad_image == OnBadImage::error ||
-      !shares_batch(c, place)) {
-    return skipped_images();
-  }
-  int64_t skipped = 0;
-  for (const auto& of_rank : distributed::gather_integers(
-           *place.group, device, {skipped_images()}, "summary")) {
-    skipped += of_rank[0];
-  }
-  return skipped;
-}
-
-/// Returns whether rank 0, which alone has --save among its options, writes weights.
-bool is_saved(const RunConfig& c, const RankPlace& place, Device device) {
-  const bool saves = !c.output.save.empty();
-  if (!place.is_process || shares_batch(c, place)) return saves;
-  return distributed::broadcast_integers(*place.group, device, {saves}, "summary")[0];
-}
-
-/// If ranks are processes, each has recorded only its own device.
-void share_with_ranks(Recording& recording, const RankPlace& place, Device device,
-                      int64_t skipped) {
-  if (!place.is_process) return;
-  std::vector<int64_t> peaks;
-  for (const auto& of_rank : distributed::gather_integers(
-           *place.group, device, recording.measure_peaks(), "summary")) {
-    peaks.push_back(of_rank[0]);
-  }
-  recording.set_peaks(peaks);
-  recording.set_skipped_images(skipped);
 }
 
 /// Returns the signal that ended the run; 0 if none did. Ranks may have finished before

@@ -102,8 +102,7 @@ PipelineModel::PipelineModel(nn::ModulePtr module, Devices devices,
       rank_of_stage_(stages_.size()),
       micro_batches_(micro_batches_in(options_.schedule)) {
   check_schedule(options_.schedule, stages_.size(), devices_.size());
-  require(!options_.group ||
-              options_.group->size() == static_cast<int>(options_.schedule.size()),
+  require(!links() || links()->ranks() == static_cast<int>(options_.schedule.size()),
           "the schedule has " + std::to_string(options_.schedule.size()) +
               " ranks, but the group has another number");
   for (size_t rank = 0; rank < options_.schedule.size(); ++rank) {
@@ -111,8 +110,7 @@ PipelineModel::PipelineModel(nn::ModulePtr module, Devices devices,
       rank_of_stage_[static_cast<size_t>(action.stage)] = rank;
     }
   }
-  if (options_.group) {
-    links_.emplace(options_.group, devices_.at(options_.group->rank()));
+  if (links()) {
     inputs_ = stage_inputs(*module_, options_.cuts, options_.image_shape,
                            {DeviceType::null, static_cast<int>(devices_.size())});
   }
@@ -134,7 +132,7 @@ void PipelineModel::assign_paths(const std::string& path) {
 Tensor PipelineModel::forward(const Tensor& input) {
   const autograd::NoGrad no_grad;
   const int64_t rows = input.size(0);
-  if (links_) links_->begin(static_cast<int64_t>(stages_.size()));
+  if (links()) links()->begin(static_cast<int64_t>(stages_.size()));
   ops::Arriving x{input, nullptr};
   for (size_t stage = 0; stage < stages_.size(); ++stage) {
     const int number = static_cast<int>(stage);
@@ -160,7 +158,7 @@ void PipelineModel::run(const Tensor& images, const Loss& loss) {
   }
   passing_.assign(stages_.size() * static_cast<size_t>(micro_batches_), {});
   const int chunks = static_cast<int>(first_rows_.size()) - 1;
-  if (links_) links_->begin(static_cast<int64_t>(order_.size()));
+  if (links()) links()->begin(static_cast<int64_t>(order_.size()));
   for (int m = 0; m < chunks; ++m) {
     const auto at = first_rows_.begin() + m;
     passing(0, m).input = {images.narrowed(at[0], at[1] - at[0]), nullptr};
@@ -186,7 +184,7 @@ void PipelineModel::deliver(const Tensor& x, size_t to, const ops::CopyLabel& la
   if (runs(to)) {
     place = ops::send_to(x, device_of(to), label);
   } else {
-    links_->send(x, static_cast<int>(rank_of_stage_[to]), label, message_);
+    links()->send(x, static_cast<int>(rank_of_stage_[to]), label, message_);
   }
 }
 
@@ -199,27 +197,26 @@ void PipelineModel::receive_result_of(const PipelineAction& action) {
   if (action.op == PipelineOp::forward) {
     if (stage + 1 == stages_.size() || !runs(stage + 1)) return;
     const tracer::Phase phase(tracer::phases::forward);
-    passing(stage + 1, m).input =
-        receive(rows, stage + 1, stage,
-                {reasons::activation, "output", action.stage + 1, m});
+    passing(stage + 1, m).input = receive(
+        rows, stage + 1, stage, {reasons::activation, "output", action.stage + 1, m});
   } else {
     if (stage == 0 || !runs(stage - 1)) return;
     const tracer::Phase phase(tracer::phases::backward);
     const CategoryScope category(MemoryCategory::gradients);
-    passing(stage - 1, m).output_grad =
-        receive(rows, stage, stage,
-                {reasons::activation_grad, "output", action.stage - 1, m});
+    passing(stage - 1, m).output_grad = receive(
+        rows, stage, stage, {reasons::activation_grad, "output", action.stage - 1, m});
   }
 }
 
 /// Receives what crosses the border before the stage `border`, from the stage `from`.
 ops::Arriving PipelineModel::receive(int64_t rows, size_t border, size_t from,
-                                     const ops::CopyLabel& label) const {
+                                     const ops::CopyLabel& label) {
   TensorSpec spec = inputs_[border];
   std::vector<int64_t> sizes(spec.sizes.begin(), spec.sizes.end());
   sizes[0] = rows;
   spec.sizes = Shape(sizes);
-  return links_->receive(spec, static_cast<int>(rank_of_stage_[from]), label, message_);
+  return links()->receive(spec, static_cast<int>(rank_of_stage_[from]), label,
+                          message_);
 }
 
 // A stage sends its result at once, but the receiver's compute stream waits for it only

@@ -23,8 +23,8 @@ struct PipelineOptions {
   std::string name;                 ///< of the schedule, for the trace: `1f1b`
 
   // If the ranks of the pipeline are processes:
-  std::shared_ptr<distributed::ProcessGroup> group = nullptr;  ///< of all of them
-  std::vector<int64_t> image_shape = {};                       ///< C,H,W
+  std::shared_ptr<StageLinks> links = nullptr;  ///< of this rank
+  std::vector<int64_t> image_shape = {};        ///< C,H,W
 };
 
 /// A model whose stages are on different devices from the start. One host thread
@@ -32,7 +32,7 @@ struct PipelineOptions {
 /// copies are asynchronous. Rank r is devices[r], which runs its actions in the order
 /// of the schedule. Names of parameters are those of the model.
 ///
-/// With `group`, each rank is a process (or a thread) with a model of its own, which
+/// With `links`, each rank is a process (or a thread) with a model of its own, which
 /// enqueues only the actions of its stages: the other stages stay on the host. All
 /// ranks go through the actions in the same order. Where an action of another rank
 /// makes what a stage of this rank needs, this rank enqueues the receipt. Every rank is
@@ -47,7 +47,7 @@ class PipelineModel : public nn::Module {
  public:
   /// Throws std::invalid_argument if the model cannot be cut there or if the schedule
   /// breaks a rule, has other stages, or has more ranks than there are devices. With
-  /// `group`, `devices` are those of all ranks, of which only this rank's is used.
+  /// `links`, `devices` are those of all ranks, of which only this rank's is used.
   PipelineModel(nn::ModulePtr module, Devices devices, PipelineOptions options);
 
   /// Runs the whole batch through the stages, without a tape: for evaluation. Returns
@@ -93,9 +93,10 @@ class PipelineModel : public nn::Module {
                ops::Arriving& place);
   void receive_result_of(const plan::PipelineAction& action);
   ops::Arriving receive(int64_t rows, size_t border, size_t from,
-                        const ops::CopyLabel& label) const;
+                        const ops::CopyLabel& label);
+  StageLinks* links() const { return options_.links.get(); }
   bool runs(size_t stage) const {
-    return !links_ || static_cast<int>(rank_of_stage_[stage]) == links_->rank();
+    return !links() || static_cast<int>(rank_of_stage_[stage]) == links()->rank();
   }
   Device device_of(size_t stage) const { return devices_[rank_of_stage_[stage]]; }
   Passing& passing(size_t stage, int micro_batch) {
@@ -112,7 +113,6 @@ class PipelineModel : public nn::Module {
   std::vector<plan::PipelineAction> order_;  ///< in which the host enqueues them
   std::vector<Passing> passing_;
   std::vector<int64_t> first_rows_;  ///< of the micro-batches of the batch, and the end
-  std::optional<StageLinks> links_;  ///< if ranks are processes
   std::vector<TensorSpec> inputs_;   ///< by stage, for one image, if they are
   int64_t message_ = 0;              ///< number of the current action's message
 };

@@ -31,8 +31,8 @@ std::vector<Stage> split_into_stages(const nn::Module& model,
                                      const std::vector<std::string>& cuts);
 
 /// Returns what each stage receives for one image of `image_shape` (C,H,W): plain
-/// tensors whose first dimension is 1. Runs the stages of a copy of `model` on `unused`,
-/// a device that computes nothing. Throws as split_into_stages does.
+/// tensors whose first dimension is 1. Runs the stages of a copy of `model` on a device
+/// that computes nothing, `unused`. Throws as split_into_stages does.
 std::vector<TensorSpec> stage_inputs(const nn::Module& model,
                                      const std::vector<std::string>& cuts,
                                      const std::vector<int64_t>& image_shape,

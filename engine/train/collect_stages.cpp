@@ -3,7 +3,7 @@
 #include <cstring>
 #include <map>
 
-#include "engine/parallel/gather_held.h"
+#include "engine/sharing/gather_held.h"
 #include "engine/train/named_tensors.h"
 
 namespace lockstep::train {
@@ -30,8 +30,7 @@ void collect_model(distributed::ProcessGroup& group, Device device,
     const bool mine = tensor.device() == device;
     holding.add(name, tensor.spec(), mine ? tensor.detach() : Tensor());
   }
-  const Tensors all =
-      parallel::gather_held(group, device, holding.specs, holding.held);
+  const Tensors all = sharing::gather_held(group, device, holding.specs, holding.held);
   for (size_t i = 0; i < all.size(); ++i) {
     if (holding.held[i].defined() || !all[i].defined()) continue;
     const Tensor& own = tensors[i].value;  // of another rank's stage: on the host, too
@@ -53,8 +52,7 @@ void collect_state(distributed::ProcessGroup& group, Device device,
                   mine ? own[name] : Tensor());
     }
   }
-  const Tensors all =
-      parallel::gather_held(group, device, holding.specs, holding.held);
+  const Tensors all = sharing::gather_held(group, device, holding.specs, holding.held);
   std::vector<nn::Named<Tensor>> state;
   for (size_t i = 0; i < all.size(); ++i) {
     if (all[i].defined()) state.push_back({holding.names[i], all[i]});

@@ -45,8 +45,8 @@ inline bool has_ranks(Mode mode) {
          shares_memory(mode);
 }
 
-/// Returns whether ranks can be processes. Those of a pipeline share a batch and a model,
-/// of which each has some layers; without processes, one thread drives all of them.
+/// Returns whether ranks can be processes. Those of a pipeline share a batch and a
+/// model, of which each has some layers; without processes, one thread drives them.
 inline bool can_have_ranks(Mode mode) {
   return has_ranks(mode) || mode == Mode::model_parallel;
 }

@@ -22,10 +22,10 @@ RUNS, AT_A_TIME = 30, 3
 TIMEOUT, GRACE = 5, 3
 HOW_LONG = ["--epochs", 100000, "-p", 5, "--timeout", TIMEOUT]
 ENDLESS = [*TOY, "--length", 600, *HOW_LONG]
-PIPELINE = ["train", "-a", "resnet18", "--dataset", "generated", "--device-type", "null",
-            "--length", 60, "-b", 6, "-j", 1, "--mode", "model-parallel", "--split",
-            "layer2,layer3", "--pipeline-schedule", "1f1b", "--micro-batches", 3,
-            *HOW_LONG]
+PIPELINE = ["train", "-a", "resnet18", "--dataset", "generated", "--device-type",
+            "null", "--length", 60, "-b", 6, "-j", 1, "--mode", "model-parallel",
+            "--split", "layer2,layer3", "--pipeline-schedule", "1f1b",
+            "--micro-batches", 3, *HOW_LONG]
 
 
 class Chaos(unittest.TestCase):

@@ -57,14 +57,14 @@ class PipelineRanks(TempTest):
                 self.assertEqual({copy["src"], copy["dst"]}, {0, 1})
 
     def test_the_launcher_starts_as_many_as_there_are_devices(self):
-        text, _ = run("launch", "--nproc-per-node", 3, "--", *NET[:-2], "--split", "auto",
-                      "--length", 8, "-b", 8, "--steps", 1, "--device-type",
+        text, _ = run("launch", "--nproc-per-node", 3, "--", *NET[:-2], "--split",
+                      "auto", "--length", 8, "-b", 8, "--steps", 1, "--device-type",
                       "reference", "--image-size", 8)
         self.assertIn("[rank 0] => split auto", text)
         self.assertIn("3 devices (reference:0 to reference:2)", text)
         _, err = run("launch", "--nproc-per-node", 3, "--", *SMALL, code=2)
-        self.assertIn("the pipeline has 2 devices, each of which is a process, but 3 are "
-                      "started; fix: start 2", err)
+        self.assertIn("the pipeline has 2 devices, each of which is a process, but 3 "
+                      "are started; fix: start 2", err)
         _, err = run(*SMALL, *PROCESSES, "--clip-grad-norm", 1, code=2)
         self.assertIn("fix: omit it, or train in one process", err)
 

@@ -269,7 +269,8 @@ void judge_pipeline(TraceUnderTest& test) {
                         "a step states its stages' devices and its micro-batches");
   // In the file of one of several ranks there are only its own actions.
   const Json& info = object_arg(test.trace.other, top::distributed);
-  const bool is_part = info.contains(top::rank) && int_arg(info, top::world_size, 1) > 1;
+  const bool is_part =
+      info.contains(top::rank) && int_arg(info, top::world_size, 1) > 1;
   for (const Step& step : join_ranks(test.steps)) {
     if (step.interrupted) continue;
     const PipelineStep pipeline(step);

@@ -1,5 +1,6 @@
 // Pipelines whose ranks have models of their own and send each other messages: the same
 // bits as the pipeline that one thread drives.
+#include "engine/sharing/stage_messages.h"
 #include "engine/train/collect_stages.h"
 #include "tests/engine/distributed/ranks.h"
 #include "tests/engine/parallel/pipeline_nets.h"
@@ -22,8 +23,10 @@ struct RankOfPipeline {
         model(net.model()),
         pipeline(std::make_shared<parallel::PipelineModel>(
             model, test::devices(rank.size),
-            parallel::PipelineOptions{net.cuts, schedule, "test", rank.group,
-                                      net.image})),
+            parallel::PipelineOptions{
+                net.cuts, schedule, "test",
+                std::make_shared<sharing::StageMessages>(rank.group, rank.device),
+                net.image})),
         step(model, pipeline, test::kPipelineSgd, {}) {}
 
   /// Returns the loss; 0 on ranks without the last stage.

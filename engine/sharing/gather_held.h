@@ -3,7 +3,7 @@
 
 #include "engine/distributed/collectives/process_group.h"
 
-namespace lockstep::parallel {
+namespace lockstep::sharing {
 
 /// Tensor i is like specs[i], and at most one rank holds it: the others pass an
 /// undefined one. Returns all of them on rank 0: its own as they are, the others' in
@@ -13,4 +13,4 @@ namespace lockstep::parallel {
 Tensors gather_held(distributed::ProcessGroup& group, Device device,
                     const std::vector<TensorSpec>& specs, const Tensors& held);
 
-}  // namespace lockstep::parallel
+}  // namespace lockstep::sharing

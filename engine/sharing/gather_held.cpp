@@ -1,11 +1,11 @@
-#include "engine/parallel/gather_held.h"
+#include "engine/sharing/gather_held.h"
 
 #include "engine/autograd/node.h"
 #include "engine/distributed/collectives/small_collectives.h"
 #include "engine/ops/copy.h"
 #include "engine/ops/ops.h"
 
-namespace lockstep::parallel {
+namespace lockstep::sharing {
 namespace {
 
 constexpr const char* kWhy = "collect";
@@ -41,8 +41,8 @@ Tensors gather_held(distributed::ProcessGroup& group, Device device,
       const Tensor sent = ops::copy_to(held[i].detach(), device, {kWhy, "tensor"});
       group.send(ops::contiguous(sent), 0, label);
     } else if (group.rank() == 0) {
-      const Tensor received = Tensor::empty(
-          TensorSpec{specs[i].sizes, specs[i].dtype, nullptr}, device);
+      const Tensor received =
+          Tensor::empty(TensorSpec{specs[i].sizes, specs[i].dtype, nullptr}, device);
       group.recv(received, holder, label).wait();
       all[i] = ops::copy_to(received, kHost, {kWhy, "tensor"});
     }
@@ -50,4 +50,4 @@ Tensors gather_held(distributed::ProcessGroup& group, Device device,
   return group.rank() == 0 ? all : Tensors();
 }
 
-}  // namespace lockstep::parallel
+}  // namespace lockstep::sharing

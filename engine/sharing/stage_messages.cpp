@@ -1,9 +1,9 @@
-#include "engine/parallel/stage_links.h"
+#include "engine/sharing/stage_messages.h"
 
 #include "engine/ops/ops.h"
 #include "engine/runtime/device_context.h"
 
-namespace lockstep::parallel {
+namespace lockstep::sharing {
 namespace {
 
 distributed::CollectiveLabel label_of(const ops::CopyLabel& label, int64_t number) {
@@ -18,13 +18,13 @@ distributed::CollectiveLabel label_of(const ops::CopyLabel& label, int64_t numbe
 
 }  // namespace
 
-void StageLinks::send(const Tensor& x, int to, const ops::CopyLabel& label,
-                      int64_t number) const {
+void StageMessages::send(const Tensor& x, int to, const ops::CopyLabel& label,
+                         int64_t number) {
   group_->send(ops::contiguous(x), to, label_of(label, first_ + number));
 }
 
-ops::Arriving StageLinks::receive(const TensorSpec& plain, int from,
-                                  const ops::CopyLabel& label, int64_t number) const {
+ops::Arriving StageMessages::receive(const TensorSpec& plain, int from,
+                                     const ops::CopyLabel& label, int64_t number) {
   runtime::DeviceContext& device = runtime::context(device_);
   const auto bytes = plain.sizes.numel() * static_cast<int64_t>(item_size(plain.dtype));
   auto memory = std::make_shared<Storage>(device_, bytes, CategoryScope::current(),
@@ -36,4 +36,4 @@ ops::Arriving StageLinks::receive(const TensorSpec& plain, int from,
   return {tensor, group_->recv(tensor, from, std::move(of)).done()};
 }
 
-}  // namespace lockstep::parallel
+}  // namespace lockstep::sharing
