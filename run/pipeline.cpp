@@ -258,12 +258,6 @@ void validate_pipeline(const RunConfig& c) {
                     "--split {}",
                     usual_split(c)));
   }
-  if (ranks_are_processes(c) && c.recipe.clip_grad_norm) {
-    throw UsageError(
-        "--clip-grad-norm needs the gradients of all stages, but with --mode "
-        "model-parallel each process has its own; fix: omit it, or train in one "
-        "process");
-  }
   c.pipeline.schedule_file.empty() ? validate_named(c) : validate_file(c);
   validate_auto_split(c);
   const int devices = pipeline_devices(c);

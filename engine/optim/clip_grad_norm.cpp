@@ -24,6 +24,22 @@ void add_squares(const Tensor& gradient, Tensors& sums, std::source_location sit
   }
 }
 
+/// Appends zeros in place of the squares of a gradient that another rank has.
+void add_zeros(const Tensor& parameter, Device device, Tensors& sums,
+               std::source_location site) {
+  const int64_t pieces = (parameter.numel() + kPiece - 1) / kPiece;
+  sums.push_back(
+      ops::full_like(Tensor::empty({pieces}, device, parameter.dtype()), 0, site));
+}
+
+/// Returns the device of the first gradient; the host if there is none.
+Device device_of_gradients(const Tensors& parameters) {
+  for (const Tensor& parameter : parameters) {
+    if (parameter.grad().defined()) return parameter.device();
+  }
+  return kHost;
+}
+
 /// Returns all entries in one row on the device of the first. The entries of each other
 /// device are sent together.
 Tensor on_one_device(const Tensors& entries, std::source_location site) {
@@ -43,17 +59,22 @@ Tensor on_one_device(const Tensors& entries, std::source_location site) {
 }  // namespace
 
 double clip_grad_norm_(const Tensors& parameters, double max_norm,
-                       std::source_location site) {
+                       const SumOverRanks& ranks, std::source_location site) {
   autograd::NoGrad no_grad;
   CategoryScope category(MemoryCategory::workspace);
-  Tensors gradients, sums;
+  const Device device = ranks.add ? ranks.device : device_of_gradients(parameters);
+  if (device.is_host()) return 0;
+  Tensors sums;
   for (const Tensor& parameter : parameters) {
-    if (!parameter.grad().defined()) continue;
-    gradients.push_back(parameter.grad().detach());
-    add_squares(gradients.back(), sums, site);
+    if (parameter.grad().defined()) {
+      add_squares(parameter.grad().detach(), sums, site);
+    } else if (ranks.add) {
+      add_zeros(parameter, device, sums, site);
+    }
   }
-  if (gradients.empty()) return 0;
-  const Tensor row = on_one_device(sums, site).reshaped({1, int64_t(sums.size())});
+  const Tensor flat = on_one_device(sums, site);
+  if (ranks.add) ranks.add(flat);
+  const Tensor row = flat.reshaped({1, flat.numel()});
   const Tensor ones = ops::full_like(row, 1, site);
   const double norm = std::sqrt(ops::item(ops::linear(row, ones, {}, site)));
   scale_to_norm_(parameters, norm, max_norm, site);

@@ -158,7 +158,8 @@ void TrainStep::update() {
   tracer::Phase phase("optimizer");
   if (options_.clip_grad_norm) {
     const double most = *options_.clip_grad_norm;
-    const double norm = optim::clip_grad_norm_(model_->parameters(), most);
+    const double norm =
+        optim::clip_grad_norm_(model_->parameters(), most, options_.sum_over_ranks);
     if (options_.hybrid) options_.hybrid->clip(norm, most);
   }
   if (options_.sharing) return options_.sharing->update(*optimizer_);

@@ -6,6 +6,7 @@
 
 #include "engine/nn/module.h"
 #include "engine/optim/adaptive.h"
+#include "engine/optim/clip_grad_norm.h"
 #include "engine/parallel/loss_in_forward.h"
 #include "engine/parallel/pipeline_model.h"
 #include "engine/sharing/hybrid_update.h"
@@ -17,6 +18,7 @@ namespace lockstep::train {
 struct TrainStepOptions {
   double label_smoothing = 0;            ///< see ops::cross_entropy; also in evaluation
   std::optional<double> clip_grad_norm;  ///< see optim::clip_grad_norm_
+  optim::SumOverRanks sum_over_ranks;    ///< of a pipeline's ranks, for that norm
   bool accuracy = true;                  ///< whether to compute `acc1` and `acc5`
   bool graph = false;  ///< replays the step (step_graph.h) unless recording
   sharing::Sharing* sharing = nullptr;      ///< of a rank; see engine/sharing

@@ -99,6 +99,7 @@ Trainer::Trainer(nn::ModulePtr model, TrainerOptions options)
       model_, callable_, options_.optimizer,
       TrainStepOptions{.label_smoothing = options_.label_smoothing,
                        .clip_grad_norm = options_.clip_grad_norm,
+                       .sum_over_ranks = sum_of_stages(),
                        .graph = options_.graph,
                        .sharing = sharing_.get(),
                        .hybrid = hybrid_update_.get()});

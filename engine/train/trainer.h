@@ -159,6 +159,7 @@ class Trainer {
     return ddp_ || has_remote_stages() || (sharing_ && sharing_->in_step());
   }
   bool has_remote_stages() const { return pipeline_ && options_.group; }
+  optim::SumOverRanks sum_of_stages() const;
   Inputs load(const data::Batch& batch);
   bool input_on_device0() const {
     return hybrid_ ? false : !wrapper_ || options_.input_on_device0;

@@ -56,6 +56,15 @@ void Trainer::reduce_metrics(StepResult& result) {
   if (!has_remote_stages()) result.batch = static_cast<int64_t>(sums[3]);
 }
 
+/// Returns what adds up numbers of all stages; empty unless they are on several ranks.
+optim::SumOverRanks Trainer::sum_of_stages() const {
+  if (!has_remote_stages()) return {};
+  const auto add = [group = options_.group](const Tensor& row) {
+    group->all_reduce(row, ReduceOp::sum, {"metrics", "norm"}).wait();
+  };
+  return {options_.devices[0], add};
+}
+
 void Trainer::collect_stages() {
   if (!has_remote_stages()) return;
   train::collect_stages(*options_.group, options_.devices[0], *model_, optimizer());

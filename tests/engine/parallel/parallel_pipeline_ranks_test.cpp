@@ -16,6 +16,8 @@ using test::PipelineRun;
 using test::Rank;
 using test::Wire;
 
+constexpr double kMostNorm = 0.5;  ///< less than the norms of the first steps
+
 /// What a rank of a pipeline trains with.
 struct RankOfPipeline {
   RankOfPipeline(const PipelineNet& net, const PipelineSchedule& schedule, Rank& rank)
@@ -27,7 +29,11 @@ struct RankOfPipeline {
                 net.cuts, schedule, "test",
                 std::make_shared<sharing::StageMessages>(rank.group, rank.device),
                 net.image})),
-        step(model, pipeline, test::kPipelineSgd, {}) {}
+        step(model, pipeline, test::kPipelineSgd,
+             {.clip_grad_norm = kMostNorm,
+              .sum_over_ranks = {rank.device, [group = rank.group](const Tensor& row) {
+                                   group->all_reduce(row).wait();
+                                 }}}) {}
 
   /// Returns the loss; 0 on ranks without the last stage.
   double train(int64_t rows) {
@@ -84,7 +90,8 @@ PipelineRun by_one_thread(const PipelineNet& net, const PipelineSchedule& schedu
   const auto pipeline = std::make_shared<parallel::PipelineModel>(
       model, test::devices(static_cast<int>(schedule.size())),
       parallel::PipelineOptions{net.cuts, schedule, "test"});
-  train::TrainStep step(model, pipeline, test::kPipelineSgd, {});
+  train::TrainStep step(model, pipeline, test::kPipelineSgd,
+                        {.clip_grad_norm = kMostNorm});
   PipelineRun run;
   for (int i = 0; i < test::kPipelineSteps; ++i) {
     run.losses.push_back(test::pipeline_step(step, *pipeline, net.batch(rows)));
