@@ -218,6 +218,21 @@ void require_no_link(const EmulateCommand& c) {
   }
 }
 
+/// --calibrate: runs steps of its own.
+int run_calibrate(const EmulateCommand& c) {
+  if (!c.calibrate.out.ends_with(".json")) {
+    throw UsageError("--calibrate " + c.calibrate.out +
+                     ": --hardware takes files that end in .json; fix: name it so");
+  }
+  if (!c.file.empty()) {
+    throw UsageError(
+        "--calibrate runs steps of its own; fix: leave out TRACE, and pass the profile "
+        "to --hardware later");
+  }
+  std::printf("%s", run::calibrate_machine(c.calibrate).c_str());
+  return 0;
+}
+
 /// --scoreboard: its rows are of other machines.
 void require_only_scoreboard(const EmulateCommand& c) {
   if (c.file.empty() && c.mode.empty() && c.hardware.empty() && c.out.empty() &&
@@ -235,6 +250,7 @@ int run(EmulateCommand c) {
     std::printf("%s", list_hardware().c_str());
     return 0;
   }
+  if (!c.calibrate.out.empty()) return run_calibrate(c);
   if (!c.scoreboard.empty()) {
     require_only_scoreboard(c);
     run_scoreboard(c.scoreboard, c.json, c.sweep_files.csv);

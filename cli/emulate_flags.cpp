@@ -93,6 +93,23 @@ void add_emulate_flags(CLI::App& command, const std::shared_ptr<EmulateCommand>&
       "the links of a machine: a profile's name, or a file that ends in .json");
   hardware->excludes(buckets);
   hardware->excludes(command.get_option("--measured-durations"));
+  auto* calibrate =
+      command.add_option("--calibrate", c->calibrate.out,
+                         "run a few steps on 1, 2 and 3 devices, and write a hardware "
+                         "profile of this machine (.json)");
+  command
+      .add_option("-a,--arch", c->calibrate.arch, "calibrate: the network that is run")
+      ->needs(calibrate)
+      ->capture_default_str();
+  add_choice<DeviceType>(command, "--device-type", c->calibrate.device,
+                         "calibrate: where it is run")
+      ->needs(calibrate);
+  command
+      .add_option("--images", c->calibrate.batch,
+                  "calibrate: images per device and step")
+      ->needs(calibrate)
+      ->check(Numbers(1, 4096))
+      ->capture_default_str();
   command.add_flag("--list-hardware", c->list_hardware,
                    "print the profiles of hardware, and their sources");
   command

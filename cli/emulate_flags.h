@@ -9,6 +9,7 @@
 #include "cli/commands.h"
 #include "cli/emulate_pipeline.h"
 #include "cli/emulate_sweep.h"
+#include "run/calibrate.h"
 #include "tracer/emulate/construct/construct.h"
 #include "tracer/emulate/emulate.h"
 
@@ -27,6 +28,7 @@ struct EmulateCommand {
   std::vector<std::string> sweeps;
   SweepFiles sweep_files;
   PipelineFlags pipeline;
+  run::CalibrateOptions calibrate;
 };
 
 inline constexpr const char* kModelParallel = "model-parallel";

@@ -1,0 +1,100 @@
+#include "run/calibrate.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <ctime>
+#include <filesystem>
+
+#include "base/file.h"
+#include "base/program.h"
+#include "run/train.h"
+#include "run/words.h"
+#include "tracer/emulate/hardware/calibrate.h"
+
+namespace lockstep::run {
+namespace {
+
+constexpr int kUnrecorded = 2, kSteps = 7;  // of each run
+
+/// A file that a run writes and nobody reads.
+struct TemporaryTrace {
+  explicit TemporaryTrace(int devices)
+      : path(std::filesystem::temp_directory_path() /
+             fmt::format("lockstep-calibrate-{}-{}.json", ::getpid(), devices)) {}
+  ~TemporaryTrace() {
+    std::error_code ignored;
+    std::filesystem::remove(path, ignored);
+  }
+  const std::filesystem::path path;
+};
+
+/// Returns the trace of a run with so many devices; 1: without DataParallel.
+tracer::Trace record(const CalibrateOptions& o, int devices) {
+  RunConfig config;
+  config.mode = devices == 1 ? train::Mode::single : train::Mode::dp;
+  config.model.arch = o.arch;
+  config.device.type = o.device;
+  config.device.count = devices;
+  config.device.threads = 1;
+  config.data.kind = DataKind::generated;
+  config.data.workers = 0;
+  config.data.length = o.batch * devices * kSteps;
+  config.recipe.batch_size = o.batch * devices;
+  config.recipe.lr = 0.001;
+  config.recipe.epochs = 1;
+  config.steps = kSteps;
+  config.output.quiet = true;
+  const TemporaryTrace file(devices);
+  config.output.trace = file.path;
+  config.output.trace_steps = fmt::format("{}:{}", kUnrecorded, kSteps);
+  tracer::Trace trace;
+  const int code = run_training(config, &trace);
+  if (code != 0) throw std::runtime_error("a run of the calibration was interrupted");
+  return trace;
+}
+
+std::string link_text(const char* what, const tracer::FittedLink& link) {
+  return fmt::format(
+      "=>   {}: {:.3g} GB/s + {:.3g} µs (line through {} copies; median error {:.0f} "
+      "%)\n",
+      what, link.gb_per_s, link.latency_us, link.copies, 100 * link.error);
+}
+
+}  // namespace
+
+std::string calibrate_machine(const CalibrateOptions& o) {
+  if (o.device == DeviceType::null) {
+    throw UsageError(
+        "--calibrate measures times, but --device-type null computes nothing; fix: use "
+        "--device-type cpu");
+  }
+  AtomicFile file(o.out);
+  const tracer::Calibration found =
+      tracer::calibrate(record(o, 1), record(o, 2), record(o, 3));
+  const std::string source = fmt::format(
+      "{} emulate --calibrate, {:%F}: {} training steps of {}, batch {} on each of 1, "
+      "2 and 3 {} devices",
+      kVersion, fmt::gmtime(std::time(nullptr)), kSteps - kUnrecorded, o.arch, o.batch,
+      word(o.device));
+  const std::string name = std::filesystem::path(o.out).stem();
+  file.write(tracer::profile_of(found, name, o.devices, source).dump(2) + "\n");
+  file.commit();
+  std::string text = fmt::format("=> calibrated: {}\n", source);
+  text += link_text("host and device", found.host_link);
+  text += link_text("device and device", found.device_link);
+  text += fmt::format(
+      "=>   the host: {:.3g} µs to launch a kernel, {:.3g} µs for a module's call; in "
+      "replicate {:.3g} µs per parameter and further replica, and {:.3g} µs per "
+      "parameter\n=>   kernels of one step:",
+      found.launch_us, found.module_us, found.replica_us_per_parameter,
+      found.replicate_us_per_parameter);
+  for (const auto& [phase, ms] : found.device_ms) {
+    text += fmt::format(" {} {:.3g} ms", phase, ms);
+  }
+  return text + fmt::format("\n=> profile written: {}; use it by --hardware {}\n",
+                            o.out, o.out);
+}
+
+}  // namespace lockstep::run

@@ -1,0 +1,105 @@
+// A profile of a machine from its traces: what was put into an emulated machine is
+// found again.
+#include "tracer/emulate/hardware/calibrate.h"
+
+#include <gtest/gtest.h>
+
+#include "tracer/emulate/construct/construct.h"
+#include "tracer/emulate/emulate.h"
+
+namespace lockstep::tracer {
+namespace {
+
+/// A training step of ResNet18 for CIFAR-10 on one device.
+const Trace& calibrated_step() {
+  static const Trace trace =
+      read_trace(std::string(LOCKSTEP_SOURCE_DIR) + "/lessons/01-tape/trace.json.gz");
+  return trace;
+}
+
+/// A machine with links of `link`, whose host takes 40 µs per parameter and further
+/// replica and 15 µs per parameter.
+Trace dp_on(int devices, const Link& link) {
+  static const Hardware hardware = [] {
+    Hardware made;
+    made.name = "made";
+    made.host = {40, 15, false, "made up"};
+    return made;
+  }();
+  ConstructedProgram program;
+  program.mode = "dp";
+  program.devices = devices;
+  program.hardware = &hardware;
+  EmulateOptions options;
+  options.link = link;
+  return emulate(construct(calibrated_step(), program), options);
+}
+
+TEST(Calibrate, FindsTheLineOfCopies) {
+  std::vector<CopyTime> copies;
+  for (const int64_t bytes : {0, 1'000, 50'000, 4'000'000}) {
+    for (const int64_t noise : {-20, 0, 0, 0, 900}) {  // the median is exact
+      copies.push_back({bytes, 2'000 + bytes / 10 + noise});
+    }
+  }
+  const FittedLink link = fit_link(copies, "test");
+  EXPECT_NEAR(link.latency_us, 2, 1e-9);
+  EXPECT_NEAR(link.gb_per_s, 10, 1e-9);
+  EXPECT_EQ(link.copies, 20u);
+  EXPECT_NEAR(link.error, 0, 1e-12);
+  // A negative latency would be nonsense: then the line begins at 0.
+  EXPECT_EQ(fit_link({{1'000, 10}, {2'000, 1'000}}, "test").latency_us, 0);
+  EXPECT_THROW(fit_link({{8, 100}, {8, 120}}, "test"), std::runtime_error);
+  EXPECT_THROW(fit_link({{8, 100}, {16, 50}}, "test"), std::runtime_error);
+}
+
+TEST(Calibrate, FindsWhatAnEmulatedMachineHas) {
+  const Link link{5, 25};  // GB/s, µs
+  Trace one = emulate(construct_single(calibrated_step()), {.link = link});
+  one.lockstep[top::clock] = values::measured;  // by the emulated machine
+  const Calibration found = calibrate(one, dp_on(2, link), dp_on(3, link));
+  EXPECT_EQ(found.arch, "resnet18");
+  EXPECT_EQ(found.batch, 8);
+  EXPECT_EQ(found.parameters, 62u);
+  for (const FittedLink& fitted : {found.host_link, found.device_link}) {
+    EXPECT_NEAR(fitted.gb_per_s, 5, 0.01);
+    EXPECT_NEAR(fitted.latency_us, 25, 0.05);
+  }
+  EXPECT_NEAR(found.replica_us_per_parameter, 40, 0.1);
+  // And the constructed program's launches that are in no operation.
+  EXPECT_NEAR(found.replicate_us_per_parameter, 15, 2);
+  EXPECT_GT(found.launch_us, 0);
+  EXPECT_GT(found.module_us, 0);
+  double kernels = 0, in_trace = 0;
+  for (const auto& [phase, ms] : found.device_ms) kernels += ms;
+  for (const Event& event : one.events) {
+    if (event.is(categories::kernel)) in_trace += static_cast<double>(event.dur) / 1e6;
+  }
+  EXPECT_NEAR(kernels, in_trace, 1e-6 * in_trace);
+  EXPECT_TRUE(found.device_ms.contains("backward"));
+}
+
+// The profile is one that --hardware reads, and a copy takes on it what was measured.
+TEST(Calibrate, WritesAProfile) {
+  Calibration found;
+  found.device_type = "cpu";
+  found.host_link = {3, 8, 10, 0.1};
+  found.device_link = {6, 4, 10, 0.1};
+  found.replica_us_per_parameter = 1.5;
+  const Hardware hardware =
+      parse_hardware(profile_of(found, "here", 4, "measured").dump(), "here.json");
+  EXPECT_EQ(hardware.name, "here");
+  EXPECT_EQ(hardware.host.replica_us_per_parameter, 1.5);
+  EXPECT_EQ(hardware.host.source, "measured");
+  Topology topology(hardware, 4);
+  EXPECT_EQ(topology.path(0, 3).latency_us, 6);
+  EXPECT_EQ(topology.path(kHost, 2).latency_us, 3);
+  for (const uint32_t segment : topology.path(0, 3).segments) {
+    EXPECT_EQ(topology.segments()[segment].gb_per_s, 4);
+  }
+  EXPECT_EQ(topology.path(0, 3).segments.size(), 2u);
+  EXPECT_EQ(topology.path(kHost, 2).segments.size(), 1u);
+}
+
+}  // namespace
+}  // namespace lockstep::tracer
