@@ -69,7 +69,12 @@ Tensor DataParallelCriterion::operator()(const Tensors& outputs,
     replicas.push_back(std::make_shared<CrossEntropyLoss>(target, label_smoothing_));
     replicas.back()->assign_paths("criterion");
   }
-  const Tensors losses = parallel_apply(replicas, outputs);
+  return chunk_criterion()(replicas, outputs);
+}
+
+Tensor mean_of_chunks(const std::vector<nn::ModulePtr>& criteria,
+                      const Tensors& outputs) {
+  const Tensors losses = parallel_apply(criteria, outputs);
   if (losses.size() == 1) return losses[0];
   return ops::scale(reduce(losses), 1.0 / static_cast<double>(losses.size()));
 }
@@ -107,6 +112,12 @@ Tensor reduce(const Tensors& losses) {
         return copies;
       });
   return sum;
+}
+
+runtime::Slot<decltype(mean_of_chunks)>& chunk_criterion() {
+  static runtime::Slot<decltype(mean_of_chunks)> in_use("chunk_criterion",
+                                                        mean_of_chunks);
+  return in_use;
 }
 
 }  // namespace lockstep::parallel

@@ -3,6 +3,7 @@
 
 #include "engine/ops/copy.h"
 #include "engine/parallel/data_parallel.h"
+#include "engine/runtime/slot.h"
 
 namespace lockstep::parallel {
 
@@ -60,5 +61,13 @@ Tensor reduce_add(const Tensors& scalars, const ops::CopyLabel& label);
 
 /// Like reduce_add, and differentiable: the backward pass broadcasts the gradient.
 Tensor reduce(const Tensors& losses);
+
+/// Calls each criterion with the output of its chunk, on the output's device, and
+/// returns the mean of their losses on the device of outputs[0].
+Tensor mean_of_chunks(const std::vector<nn::ModulePtr>& criteria,
+                      const Tensors& outputs);
+
+/// The function that DataParallelCriterion calls, in a slot (runtime/slot.h).
+runtime::Slot<decltype(mean_of_chunks)>& chunk_criterion();
 
 }  // namespace lockstep::parallel

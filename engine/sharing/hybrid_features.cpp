@@ -7,8 +7,8 @@
 #include "engine/distributed/collectives/local_transport.h"
 #include "engine/distributed/collectives/ring.h"
 #include "engine/ops/copy.h"
-#include "engine/ops/ops.h"
 #include "engine/runtime/device_context.h"
+#include "engine/sharing/hybrid_parts.h"
 #include "tracer/format/keys.h"
 #include "tracer/record/recorder.h"
 
@@ -138,37 +138,9 @@ void HybridFeatures::let_source_wait() const {
 
 // --- activations and gradients
 
-/// Joins the outputs on the classifier's device. The backward pass returns to each
-/// replica the gradient of its chunk.
 Tensor HybridFeatures::gather(const Tensors& outputs) const {
   const tracer::Phase phase("gather");
-  Shape sizes = outputs[0].sizes();
-  sizes[0] = 0;
-  for (const Tensor& output : outputs) sizes[0] += output.size(0);
-  const Tensor joined =
-      Tensor::empty({sizes, outputs[0].dtype(), nullptr}, classifier_);
-  std::vector<int64_t> first_rows{0};
-  parallel::Devices devices;
-  for (const Tensor& output : outputs) {
-    const int64_t first = first_rows.back(), rows = output.size(0);
-    ops::copy_into(output.detach(), joined.narrowed(first, rows),
-                   {reasons::activation, "output"});
-    first_rows.push_back(first + rows);
-    devices.push_back(output.device());
-  }
-  autograd::set_history(
-      "GatherBackward", outputs, {joined}, tracer::innermost_event(),
-      [first_rows, devices](Tensors grads) {
-        const Tensor grad = ops::contiguous(grads[0]);
-        Tensors pieces;
-        for (size_t i = 0; i < devices.size(); ++i) {
-          const int64_t first = first_rows[i], rows = first_rows[i + 1] - first;
-          pieces.push_back(ops::copy_to(grad.narrowed(first, rows), devices[i],
-                                        {reasons::activation_grad, "output"}));
-        }
-        return pieces;
-      });
-  return joined;
+  return hybrid_gather()(outputs, classifier_);
 }
 
 void HybridFeatures::sum_gradients() {
@@ -193,14 +165,12 @@ void HybridFeatures::sum_gradients() {
 
 void HybridFeatures::enqueue_sums(std::vector<distributed::Work>& sums) {
   for (size_t r = 0; r < replicas_.size(); ++r) {
-    const Tensors parameters = replicas_[r]->parameters();
-    for (size_t i = 0; i < parameters.size(); ++i) {
-      gradients_[r].pack(i, parameters[i].grad(), 1);
+    Tensors gradients;
+    for (const Tensor& parameter : replicas_[r]->parameters()) {
+      gradients.push_back(parameter.grad());
     }
     stop_ring_if_failed(r);
-    distributed::CollectiveLabel label;
-    label.tensor = "gradients of features";
-    sums.push_back(groups_[r].all_reduce(gradients_[r].flat(), ReduceOp::sum, label));
+    sums.push_back(hybrid_sum()(gradients, gradients_[r], groups_[r]));
   }
 }
 

@@ -14,7 +14,9 @@
 #include "engine/distributed/ddp/sync_batch_norm.h"
 #include "engine/models/vgg.h"
 #include "engine/nn/module_call.h"
+#include "engine/parallel/model_and_criterion.h"
 #include "engine/parallel/primitives.h"
+#include "engine/sharing/hybrid_parts.h"
 #include "engine/sharing/local_access.h"
 #include "engine/sharing/server_access.h"
 #include "engine/sharing/shared_access.h"
@@ -59,6 +61,7 @@ const std::vector<NamedSlot>& all_slots() {
       named(dp.gather),
       named(dp.broadcast_coalesced),
       named(dp.reduce_add_coalesced),
+      named(parallel::chunk_criterion()),
       named(train::feature_wrapper()),
       named(distributed::sync_statistics()),
       named(distributed::sync_backward_sums()),
@@ -67,6 +70,8 @@ const std::vector<NamedSlot>& all_slots() {
       named(sharing::shared_end()),
       named(sharing::server_push()),
       named(sharing::server_may_pull()),
+      named(sharing::hybrid_gather()),
+      named(sharing::hybrid_sum()),
       named(sharing::local_step()),
       named(sharing::local_average()),
       named(distributed::gradient_sync_factory())};

@@ -1,0 +1,13 @@
+// rejected by: the_ledger
+// because: no other device has its weights
+//
+// The misconception: the classifier's gradients have to be sent to somebody.
+
+// [solution-ledger]
+  const int64_t replicas = devices - 1;
+  const int64_t chunk = (batch + replicas - 1) / replicas;
+  const auto ring = [](int64_t bytes, int64_t n) { return 2 * (n - 1) * (bytes / n); };
+  return {ring(net.features, replicas) + chunk * net.activation,
+          batch * net.activation + net.classifier,
+          ring(net.features + net.classifier, devices)};
+// [/solution-ledger]
