@@ -47,9 +47,8 @@ class PipelineRanks(TempTest):
                 content(weights), content(folder + "/checkpoint.safetensors"))
 
     def test_damaged_messages_are_found(self):
-        words = [*NET, "--split", "layer2", "--device-type", "null", "--length", 4, "-b",
-                 4, "--steps", 1, "--trace", self.path("t.json")]
-        run(*words, *PROCESSES)
+        run(*NET, *PROCESSES, "--split", "layer2", "--device-type", "null", "--length",
+            4, "-b", 4, "--steps", 1, "--trace", self.path("t.json"))
         trace = read_trace(self.path("t.json"))
         for law, name, damage in (
                 ("sends-received", "send", lambda e: e["args"].update(bytes=8)),
@@ -103,6 +102,19 @@ class PipelineRanks(TempTest):
                     self.assertIn(says, its[0])
                 self.assertEqual(group_members(ranks.pid), [])
 
+    def test_a_stage_that_died_is_restarted_from_the_last_checkpoint(self):
+        whole, part = self.path("whole"), self.path("part")
+        run(*SMALL, "--epochs", 1, "--checkpoint", whole)
+        ranks = Run(["launch", "--nproc-per-node", 2, "--max-restarts", 1, *SMALL,
+                     "--epochs", 1, "-p", 1, "--checkpoint", part, "--checkpoint-steps",
+                     1])
+        self.addCleanup(ranks.kill)
+        ranks.wait_for(STEP)
+        os.kill(ranks.rank_pids()[1], signal.SIGKILL)
+        self.assertEqual(ranks.end(), 0, ranks.err)
+        self.assertTrue(any("restart 1 of 1" in line for line in ranks.err))
+        self.assertEqual(tensors(part), tensors(whole))
+
     def test_ctrl_c(self):
         out = self.path("t.json")
         ranks = Run([*ENDLESS, *PROCESSES, "--trace-steps", "0:100000", "--trace", out])
@@ -119,6 +131,12 @@ class PipelineRanks(TempTest):
 def content(path):
     with open(path, "rb") as file:
         return file.read()
+
+
+def tensors(folder):
+    """The bytes of a checkpoint's tensors, after its header."""
+    data = content(folder + "/checkpoint.safetensors")
+    return data[8 + int.from_bytes(data[:8], "little"):]
 
 
 def accuracies(words, *more):
