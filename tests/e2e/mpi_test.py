@@ -44,7 +44,8 @@ class Mpi(TempTest):
 
     def test_losses_are_those_of_the_ring_and_every_law_holds(self):
         self.assertEqual(self.losses(2, "mpi"), self.losses(2, "ring"))
-        for mpi, ring in zip(self.losses(3, "mpi"), self.losses(3, "ring"), strict=True):
+        both = zip(self.losses(3, "mpi"), self.losses(3, "ring"), strict=True)
+        for mpi, ring in both:
             self.assertAlmostEqual(mpi, ring, delta=1e-12)
         run("trace", "check", self.path("mpi.trace.json"))
 
