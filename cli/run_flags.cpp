@@ -65,7 +65,7 @@ void add_flags_of_the_example(CLI::App& c, run::RunConfig& o) {
       ->default_str("");
   add_choice<run::DistBackend>(
       c, "--dist-backend", o.distributed.backend,
-      "ring, gloo or nccl (falls back to ring on CPUs and on a shared GPU)");
+      "ring, gloo, mpi or nccl (falls back to ring on CPUs and on a shared GPU)");
   c.add_option("--seed", o.recipe.seed,
                "random seed for weights, shuffling, augmentation and dropout; implies "
                "--deterministic, except with --benchmark")

@@ -21,7 +21,7 @@ namespace lockstep::run {
 enum class DataKind { cifar10, image_folder, random, generated, sparse };
 enum class OnBadImage { error, skip };
 enum class InputOn { host, device0 };
-enum class DistBackend { ring, gloo, nccl };
+enum class DistBackend { ring, gloo, mpi, nccl };
 enum class DdpSync { reducer, naive, bucketed };
 enum class Partition { own, all };  ///< of the training set, for each worker
 enum class OptimizerKind { sgd, adam, rmsprop };

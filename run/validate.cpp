@@ -50,12 +50,14 @@ void validate_mode(const RunConfig& c) {
   }
   const bool threads =
       c.mode && train::has_ranks(*c.mode) && !c.distributed.multiprocessing;
-  if (threads && c.given.contains("--dist-backend") &&
-      c.distributed.backend == DistBackend::gloo) {
-    throw UsageError(
-        "--dist-backend gloo requires processes, but without processes ranks are "
-        "threads with a ring in memory; fix: omit it, or use "
-        "--multiprocessing-distributed");
+  const DistBackend backend = c.distributed.backend;
+  if (!threads || !c.given.contains("--dist-backend")) return;
+  if (backend == DistBackend::gloo || backend == DistBackend::mpi) {
+    throw UsageError(fmt::format(
+        "--dist-backend {} requires processes, but without processes ranks are threads "
+        "with a ring in memory; fix: omit it, or use {}",
+        word(backend),
+        backend == DistBackend::mpi ? "mpirun" : "--multiprocessing-distributed"));
   }
 }
 

@@ -30,6 +30,7 @@ template <>
 const Words<DistBackend>& words<DistBackend>() {
   static const Words<DistBackend> all{{"ring", DistBackend::ring},
                                       {"gloo", DistBackend::gloo},
+                                      {"mpi", DistBackend::mpi},
                                       {"nccl", DistBackend::nccl}};
   return all;
 }

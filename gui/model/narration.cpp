@@ -65,8 +65,10 @@ class Narrator : EventFacts {
   std::string step() {
     if (event_.step != kNoStep) facts_.number("step", event_.step);
     facts_.number("batch", int_arg(args_, keys::batch, -1));
-    facts_.time("length", step_.length);
-    if (event_.dur != step_.length) facts_.time("host_time", event_.dur);
+    if (model_.has_device_times()) {
+      facts_.time("length", step_.length);
+      if (event_.dur != step_.length) facts_.time("host_time", event_.dur);
+    }
     if (computes()) facts_.per_second("rate", step_.batch, step_.length);
     const auto longest = std::max_element(
         step_.phases.begin(), step_.phases.end(),

@@ -22,7 +22,7 @@ std::string title_of(const Model& model) {
   const std::string arch = model.meta_text(top::arch);
   if (mode.empty()) return model.name.substr(model.name.find_last_of('/') + 1);
   return fmt::format("{} · {} · {} device{} · {}", arch, mode, model.devices.size(),
-                     model.devices.size() == 1 ? "" : "s", model.meta_text(top::clock));
+                     model.devices.size() == 1 ? "" : "s", clock_words(model));
 }
 
 /// Returns the phases of all traces; tries to preserve the order within each trace.

@@ -210,7 +210,8 @@ void draw_stacked_name(const Ui& ui, const StackedBlock& block, const StepLanes&
                 fmt::format("and {} phase{}", hidden, hidden == 1 ? "" : "s"));
 }
 
-void draw_shorter(const Ui& ui, const StackedBlock& block, int64_t longest) {
+void draw_shorter(const Ui& ui, const StackedBlock& block, int64_t longest,
+                  bool timed) {
   const int64_t less = longest - block.length;
   const float x = block.x(block.length), end = block.bands.right();
   if (less <= 0) return;
@@ -218,7 +219,7 @@ void draw_shorter(const Ui& ui, const StackedBlock& block, int64_t longest) {
            with_alpha(ui.theme.faint, 0.25f));
   const std::string words = human_time(less) + " shorter";
   const float wide = ui.width(Type::small, words) + 12;
-  if (x + 6 + wide > end) return;
+  if (x + 6 + wide > end || !timed) return;
   const Rect box{x + 6, block.bands.y, wide, kBand - 1};
   ui.fill(box, ui.theme.panel, 3);
   ui.text_centred(box, Type::small, ui.theme.dim, words);
@@ -361,7 +362,7 @@ void draw_stacked(const Ui& ui, const Rect& area, App& app,
   for (size_t i = 0; i < traces.size(); ++i) {
     const StackedBlock& block = layout.blocks[i];
     const StepLanes& lanes = lanes_here(*traces[i]);
-    draw_shorter(ui, block, longest);
+    draw_shorter(ui, block, longest, lanes.on_devices);
     draw_step_lanes(ui, block, *traces[i], lanes, layout.fit.own);
     if (i + 1 < traces.size()) {
       draw_links(ui, block, layout.blocks[i + 1], lanes, lanes_here(*traces[i + 1]));

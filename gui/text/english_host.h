@@ -40,11 +40,11 @@ inline constexpr Template kEnglishHost[] = {
      "ranks do} the same with theirs; only gradients and buffers are sent."},
     {"step/train",
      "**Step {step}** trains on **{batch} {batch:image|images}**[, cut into {chunks} "
-     "chunks of {sizes}], in **{length}**[: {rate} images per second].[ On the "
+     "chunks of {sizes}][, in **{length}**][: {rate} images per second].[ On the "
      "devices, {longest} takes longest: {longest_share} of the step.]"},
     {"step/eval",
      "**Step {step}** evaluates **{batch} {batch:image|images}**[, cut into {chunks} "
-     "chunks of {sizes}], in **{length}**[: {rate} images per second]. There is no "
+     "chunks of {sizes}][, in **{length}**][: {rate} images per second]. There is no "
      "backward pass, and no parameter changes."},
     {"step",
      "**Step {step}** takes **{length}** on {ranks} ranks[; the host of rank {rank} "

@@ -1,6 +1,7 @@
 // Measures how fast two processes on one machine sum a tensor, alternating between our
-// ring and Gloo.
+// ring, Gloo and, if mpirun started the processes, MPI.
 //   collectives_bench [ROUNDS]
+//   mpirun -np 2 collectives_bench [ROUNDS]
 // Prints algorithm bandwidth (bytes of the tensor per second) and ratios; checks no
 // limits.
 #include <fmt/format.h>
@@ -34,8 +35,9 @@ struct Case {
   const char* name;
   int64_t numel, repeats;
 };
-constexpr Case kCases[] = {
-    {"1 MB", 250'000, 400}, {"8 MB", 2'000'000, 50}, {"45 MB", 11'173'962, 10}};
+constexpr Case kCases[] = {{"1 KB", 250, 4000},       {"64 KB", 16'000, 2000},
+                           {"1 MB", 250'000, 400},    {"8 MB", 2'000'000, 50},
+                           {"45 MB", 11'173'962, 10}, {"400 MB", 100'000'000, 1}};
 
 struct Sample {
   double seconds = 0, foreign = 0;
@@ -129,16 +131,18 @@ void report(const Case& the, std::map<std::string, std::vector<Sample>>& samples
     fmt::print(" ({} clean of {}, others' CPU at most {:.0f} %)\n", clean.size(),
                all.size(), 100 * foreign);
   }
-  if (!samples.contains("gloo")) return;
-  std::vector<double> ratios;  // disturbances affect both samples of a round
-  for (size_t i = 0; i < samples["ring"].size(); ++i) {
-    ratios.push_back(samples["gloo"][i].seconds / samples["ring"][i].seconds);
+  for (const auto& [peer, all] : samples) {
+    if (peer == "ring") continue;
+    std::vector<double> ratios;  // disturbances affect both samples of a round
+    for (size_t i = 0; i < all.size(); ++i) {
+      ratios.push_back(all[i].seconds / samples["ring"][i].seconds);
+    }
+    const auto [low, high] = std::minmax_element(ratios.begin(), ratios.end());
+    fmt::print(
+        "{:>6} ring is {:.2f} times as fast as {} ({:.2f}–{:.2f} over turns, "
+        "dirty ones too)\n",
+        the.name, median(ratios), peer, *low, *high);
   }
-  const auto [low, high] = std::minmax_element(ratios.begin(), ratios.end());
-  fmt::print(
-      "{:>6} ring is {:.2f} times as fast as gloo ({:.2f}–{:.2f} over turns, "
-      "dirty ones too)\n",
-      the.name, median(ratios), *low, *high);
 }
 
 void run(Rank& rank, int rounds) {
@@ -159,15 +163,17 @@ void run(Rank& rank, int rounds) {
 
 int main(int argc, char** argv) {
   const int rounds = argc > 1 ? std::max(1, std::atoi(argv[1])) : 5;
-  const std::string file =
-      fmt::format("/tmp/lockstep_collectives_bench.{}", static_cast<int>(::getpid()));
-  Rank rank{::fork() == 0 ? 1 : 0, {}, 0};
+  const char* mpi_rank = std::getenv("OMPI_COMM_WORLD_RANK");
+  const std::string file = fmt::format("/tmp/lockstep_collectives_bench.{}",
+                                       mpi_rank ? ::getppid() : ::getpid());
+  Rank rank{mpi_rank ? std::atoi(mpi_rank) : ::fork() == 0 ? 1 : 0, {}, 0};
   try {
     const auto store =
         make_store(parse_init_method("file://" + file, rank.rank, kRanks), rank.rank,
                    kRanks, lockstep::Milliseconds(60'000));
-    for (const char* backend : {"ring", "gloo"}) {
-      if (backend == std::string("gloo") && !has_gloo()) continue;
+    for (const std::string backend : {"ring", "gloo", "mpi"}) {
+      if (backend == "gloo" && !has_gloo()) continue;
+      if (backend == "mpi" && mpi_rank == nullptr) continue;
       rank.by_backend[backend] =
           make_communicator({backend, store, "127.0.0.1", rank.rank, kRanks});
     }
@@ -178,7 +184,7 @@ int main(int argc, char** argv) {
   }
   if (rank.rank == 1) return 0;
   int status = 0;
-  ::wait(&status);
+  if (mpi_rank == nullptr) ::wait(&status);
   std::filesystem::remove(file);
   return status == 0 ? 0 : 1;
 }

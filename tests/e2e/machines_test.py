@@ -6,9 +6,12 @@ import unittest
 
 from machines import Machines
 from ranks import STEP, TOY, Run
-from support import read_trace, run
+from support import copies, read_trace, run
 
 ONE = [*TOY, "--length", 60, "--timeout", 20, "-p", 1]
+PIPELINE = ["train", "-a", "resnet18", "--dataset", "generated", "--length", 32, "-b",
+            8, "-j", 1, "--mode", "model-parallel", "--split", "layer3",
+            "--micro-batches", 4, "--timeout", 20, "-p", 1]
 PORT = 2811
 
 
@@ -97,8 +100,8 @@ class Addresses(Machines):
 class Clocks(Machines):
     """The merged trace of two machines, one 100,000 s ahead, breaks no law."""
 
-    def traced(self, name, ahead=100000):
-        ranks = [Run([*ONE, "--steps", 4, "--dist-url", f"tcp://10.77.0.1:{PORT}",
+    def traced(self, name, ahead=100000, words=ONE):
+        ranks = [Run([*words, "--steps", 4, "--dist-url", f"tcp://10.77.0.1:{PORT}",
                       "--world-size", 2, "--rank", rank, "--trace",
                       self.path(f"{name}.json"), "--trace-steps", "1:4"],
                      before=self.on(rank, ahead if rank else 0)) for rank in (0, 1)]
@@ -121,6 +124,14 @@ class Clocks(Machines):
         clocks = self.traced("fast")
         self.assertAlmostEqual(clocks["machines"][1]["offset_ns"] / 1e9, -100000, 3)
         self.assertEqual(clocks["machines"][0]["ranks"], [0])
+
+    def test_stages_of_a_pipeline(self):
+        self.traced("pipeline", words=PIPELINE)
+        sent = {why: copies(read_trace(self.path("pipeline.json")), why)
+                for why in ("activation", "activation_grad")}
+        for why, (src, dst) in ("activation", (0, 1)), ("activation_grad", (1, 0)):
+            self.assertEqual(len(sent[why]), 3 * 4)
+            self.assertEqual({(c["src"], c["dst"]) for c in sent[why]}, {(src, dst)})
 
     def test_slow_wires(self):
         for there, back in ((1, 1), (20, 20), (2, 30)):

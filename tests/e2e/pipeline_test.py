@@ -1,5 +1,6 @@
 """Pipelines whose stages are processes, from the command line."""
 
+import copy
 import json
 import os
 import signal
@@ -7,7 +8,7 @@ import time
 import unittest
 
 from ranks import STEP, Run, group_members
-from support import TempTest, read_trace, run
+from support import TempTest, copies, read_trace, run
 
 NET = ["train", "-a", "resnet18", "--dataset", "generated", "-j", 1, "--mode",
        "model-parallel", "--split", "layer2,layer3,layer4"]
@@ -45,16 +46,33 @@ class PipelineRanks(TempTest):
                  for step in steps],
                 content(weights), content(folder + "/checkpoint.safetensors"))
 
+    def test_damaged_messages_are_found(self):
+        run(*NET, *PROCESSES, "--split", "layer2", "--device-type", "null", "--length",
+            4, "-b", 4, "--steps", 1, "--trace", self.path("t.json"))
+        trace = read_trace(self.path("t.json"))
+        for law, name, damage in (
+                ("sends-received", "send", lambda e: e["args"].update(bytes=8)),
+                ("activation-bytes", "activation",
+                 lambda e: e["args"].update(micro_batch=7)),
+                ("halves-matched", "activation", lambda e: e.update(cat="recv"))):
+            damaged = copy.deepcopy(trace)
+            for event in damaged["traceEvents"]:
+                if event["name"] == name and event["ph"] == "X":
+                    damage(event)
+            with open(self.path("d.json"), "w", encoding="utf-8") as file:
+                json.dump(damaged, file)
+            text, _ = run("trace", "check", self.path("d.json"), code=1)
+            self.assertRegex(text, rf"(?m)^BROKEN {law} ")
+
     def judge(self, trace):
         """Each border of each micro-batch is one message each way, from process to
         process."""
-        copies = [event for event in trace["traceEvents"] if event.get("cat") == "copy"]
         for why, steps in ("activation", 2 * 4 + 1), ("activation_grad", 2 * 4):
-            sent = [event["args"] for event in copies if event["args"]["why"] == why]
+            sent = copies(trace, why)
             self.assertEqual(len(sent), 3 * steps)
-            for copy in sent:
-                self.assertEqual(copy["rank"], copy["dst"])
-                self.assertEqual({copy["src"], copy["dst"]}, {0, 1})
+            for args in sent:
+                self.assertEqual(args["rank"], args["dst"])
+                self.assertEqual({args["src"], args["dst"]}, {0, 1})
 
     def test_the_launcher_starts_as_many_as_there_are_devices(self):
         text, _ = run("launch", "--nproc-per-node", 3, "--", *NET[:-2], "--split",
@@ -84,6 +102,19 @@ class PipelineRanks(TempTest):
                     self.assertIn(says, its[0])
                 self.assertEqual(group_members(ranks.pid), [])
 
+    def test_a_stage_that_died_is_restarted_from_the_last_checkpoint(self):
+        whole, part = self.path("whole"), self.path("part")
+        run(*SMALL, "--epochs", 1, "--checkpoint", whole)
+        ranks = Run(["launch", "--nproc-per-node", 2, "--max-restarts", 1, *SMALL,
+                     "--epochs", 1, "-p", 1, "--checkpoint", part, "--checkpoint-steps",
+                     1])
+        self.addCleanup(ranks.kill)
+        ranks.wait_for(STEP)
+        os.kill(ranks.rank_pids()[1], signal.SIGKILL)
+        self.assertEqual(ranks.end(), 0, ranks.err)
+        self.assertTrue(any("restart 1 of 1" in line for line in ranks.err))
+        self.assertEqual(tensors(part), tensors(whole))
+
     def test_ctrl_c(self):
         out = self.path("t.json")
         ranks = Run([*ENDLESS, *PROCESSES, "--trace-steps", "0:100000", "--trace", out])
@@ -100,6 +131,12 @@ class PipelineRanks(TempTest):
 def content(path):
     with open(path, "rb") as file:
         return file.read()
+
+
+def tensors(folder):
+    """The bytes of a checkpoint's tensors, after its header."""
+    data = content(folder + "/checkpoint.safetensors")
+    return data[8 + int.from_bytes(data[:8], "little"):]
 
 
 def accuracies(words, *more):

@@ -69,6 +69,16 @@ class SimulatedGpu(TempTest):
         text, _ = run("trace", "check", self.path("t.json"))
         self.assertTrue(text.endswith("every law holds\n"), text)
 
+    def test_stages_that_are_processes_train_as_threads_do(self):
+        stages = [*NET, *CUDA, "--image-size", 8, "-b", 8, "--mode", "model-parallel",
+                  "--split", "layer2,layer3", "--micro-batches", 4, "--steps", 1]
+        losses = []
+        for how in [], ["--multiprocessing-distributed"]:
+            self.traced(*stages, *how, "--summary", self.path("s.json"))
+            steps = read_trace(self.path("s.json"))["steps"]
+            losses.append([step["loss"] for step in steps])
+        self.assertEqual(*losses)
+
     def test_a_graph_gives_the_weights_of_single_launches(self):
         saved = []
         for flags in ([], ["--cuda-graph"]):

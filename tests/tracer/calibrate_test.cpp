@@ -70,6 +70,7 @@ TEST(Calibrate, FindsWhatAnEmulatedMachineHas) {
   EXPECT_NEAR(found.replicate_us_per_parameter, 15, 2);
   EXPECT_GT(found.launch_us, 0);
   EXPECT_GT(found.module_us, 0);
+  EXPECT_LT(found.module_us, found.launch_us);  // a call does less than a launch
   double kernels = 0, in_trace = 0;
   for (const auto& [phase, ms] : found.device_ms) kernels += ms;
   for (const Event& event : one.events) {

@@ -11,6 +11,7 @@
 #include "tracer/analysis/check.h"
 #include "tracer/analysis/steps.h"
 #include "tracer/emulate/construct/construct.h"
+#include "tracer/emulate/construct/recorded_parts.h"
 #include "tracer/emulate/emulate.h"
 #include "tracer/emulate/hardware/hardware.h"
 #include "tracer/format/facts.h"
@@ -120,6 +121,30 @@ TEST(ConstructPipeline, DoesTheWorkOfItsMicroBatches) {
   for (const auto& [name, flops] : expected) {
     EXPECT_NEAR(found.at(name), flops, name == "sgd" ? 4 : 0) << name;
   }
+}
+
+// Together, the parts have the kernels of both passes, without those of the loss.
+TEST(ConstructPipeline, FindsTheTimesOfTheParts) {
+  const Trace& trace = one_of_pipeline();
+  int64_t forward = 0, backward = 0, loss = 0;
+  std::map<int64_t, std::string> names;
+  for (const Event& event : trace.events) {
+    if (event.is(categories::op)) names[event.id] = event.name.str();
+    if (!event.is(categories::kernel)) continue;
+    const KernelFacts kernel = kernel_facts(event);
+    const std::string& op = names[event.op];
+    const bool of_loss = op == "aten::full_like" || op == "NllLossBackward0" ||
+                         op == "LogSoftmaxBackward0";
+    if (kernel.phase == phases::forward) forward += kernel.cpu;
+    if (kernel.phase == phases::backward) (of_loss ? loss : backward) += kernel.cpu;
+  }
+  EXPECT_GT(loss, 0);
+  for (const RecordedPart& part : recorded_parts(trace, {}, 0)) {
+    forward -= part.forward_ns;
+    backward -= part.backward_ns;
+  }
+  EXPECT_EQ(forward, 0);
+  EXPECT_EQ(backward, 0);
 }
 
 TEST(ConstructPipeline, IsReproducedFromItsOwnDurations) {

@@ -121,6 +121,27 @@ TEST(ConstructPs, IsBoundByTheServersPorts) {
   }
 }
 
+// With links that cost nothing, a worker alone does the recorded step, copies the
+// weights and the gradients once each on its device, and updates on another one.
+TEST(ConstructPs, TakesLittleLongerThanTheStepWithoutLinks) {
+  EmulateOptions free;
+  free.link = {1e6, 0};
+  const int64_t alone = length_of_ps(emulate(construct_single(one_worker()), free));
+  const int64_t worker = length_of_ps(emulated_ps(1, 1, {1e6, 0}));
+  EXPECT_GT(worker, alone);
+  int64_t copies = 0;
+  for (const Event& event : emulated_ps(1, 1).events) {
+    const std::string_view name = event.name.view();
+    if (!event.is(categories::kernel) || int_arg(event.args, keys::device) != 0)
+      continue;
+    const std::string_view phase = kernel_facts(event).phase;
+    if (phase == phases::pull || (phase == phases::optimizer && name == "scale")) {
+      copies += event.dur;
+    }
+  }
+  EXPECT_NEAR(static_cast<double>(worker), static_cast<double>(alone + copies), 3e6);
+}
+
 // With its own durations, the result keeps its times.
 TEST(ConstructPs, IsReproducedFromItsOwnDurations) {
   const Trace once = emulated_ps(3, 2);

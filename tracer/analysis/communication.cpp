@@ -20,6 +20,11 @@ struct Message {
   bool lies_in(const Event& collective) const {
     return event->ts >= collective.ts && event->end() <= collective.end();
   }
+  /// A send ends when its bytes are on their way, before the receiver has them all.
+  bool leaves_in(const Event& send) const {
+    return send.name == categories::send && event->ts >= send.ts &&
+           event->ts <= send.end();
+  }
 };
 
 }  // namespace
@@ -140,7 +145,8 @@ std::vector<CollectiveTime> collective_times(const Step& step, const Lanes& lane
     time.unseen = facts.imported;
     Spans moving;
     for (const Message& message : outward[lane.device]) {
-      const bool sent = message.seq == facts.seq && message.lies_in(*task);
+      const bool sent = message.seq == facts.seq &&
+                        (message.lies_in(*task) || message.leaves_in(*task));
       if (sent) moving.add(message.event->ts, message.event->end());
     }
     for (const Message& message : messages[lane_of(*task)]) {

@@ -38,11 +38,7 @@ class Side {
   double DiffRow::* side_;
 };
 
-void put_trace(const Trace& trace, Side side) {
-  const Summary summary = summarize(trace);
-  const StepGroup& train = summary.train;
-  if (train.steps.empty()) return;
-  const auto steps = static_cast<double>(train.steps.size());
+void put_times(const StepGroup& train, Side& side) {
   side.put("time", "step", Unit::time, static_cast<double>(train.mean_length()));
   for (const PathShare& share : train.mean_path()) {
     side.put("longest path", share.what, Unit::time,
@@ -51,6 +47,13 @@ void put_trace(const Trace& trace, Side side) {
   for (const auto& [name, cost] : train.mean_phases()) {
     side.put("phases", name, Unit::time, static_cast<double>(cost.cost()));
   }
+}
+
+void put_trace(const Summary& summary, const Trace& trace, bool timed, Side side) {
+  const StepGroup& train = summary.train;
+  if (train.steps.empty()) return;
+  const auto steps = static_cast<double>(train.steps.size());
+  if (timed) put_times(train, side);
   for (const auto& [why, bytes] : train.bytes_by_why) {
     side.put("bytes by reason", why, Unit::bytes, static_cast<double>(bytes) / steps);
   }
@@ -93,10 +96,12 @@ std::string change(const DiffRow& row) {
 
 TraceDiff diff_traces(const Trace& a, const Trace& b) {
   TraceDiff diff;
-  diff.clock_a = string_arg(a.lockstep, top::clock);
-  diff.clock_b = string_arg(b.lockstep, top::clock);
-  put_trace(a, Side(diff, &DiffRow::a));
-  put_trace(b, Side(diff, &DiffRow::b));
+  const Summary of_a = summarize(a), of_b = summarize(b);
+  diff.clock_a = of_a.timed() ? of_a.clock : "none";
+  diff.clock_b = of_b.timed() ? of_b.clock : "none";
+  const bool timed = of_a.timed() && of_b.timed();
+  put_trace(of_a, a, timed, Side(diff, &DiffRow::a));
+  put_trace(of_b, b, timed, Side(diff, &DiffRow::b));
   std::vector<std::string> sections;  // in order of first appearance
   for (const DiffRow& row : diff.rows) {
     if (std::find(sections.begin(), sections.end(), row.section) == sections.end()) {
@@ -113,9 +118,14 @@ TraceDiff diff_traces(const Trace& a, const Trace& b) {
 
 std::string diff_text(const TraceDiff& diff, const std::string& name_a,
                       const std::string& name_b) {
-  std::string text = fmt::format("A = {} ({} clock)\nB = {} ({} clock)\n", name_a,
-                                 diff.clock_a, name_b, diff.clock_b);
-  if (diff.clock_a != diff.clock_b) {
+  const auto clock = [](const std::string& own) {
+    return own == "none" ? "null: no times" : own + " clock";
+  };
+  std::string text = fmt::format("A = {} ({})\nB = {} ({})\n", name_a,
+                                 clock(diff.clock_a), name_b, clock(diff.clock_b));
+  if (diff.clock_a == "none" || diff.clock_b == "none") {
+    text += "Null devices compute nothing: there are no times to compare.\n";
+  } else if (diff.clock_a != diff.clock_b) {
     text += "The clocks differ: compare bytes and counts, not times.\n";
   }
   std::string section;

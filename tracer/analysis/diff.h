@@ -19,7 +19,9 @@ struct DiffRow {
 };
 
 struct TraceDiff {
-  std::string clock_a, clock_b;  ///< times can be compared only if these are equal
+  /// Times can be compared only if these are equal; `none`: null devices, and neither
+  /// trace's times are in the rows.
+  std::string clock_a, clock_b;
   std::vector<DiffRow> rows;
 };
 

@@ -106,6 +106,8 @@ struct Summary {
   int64_t devices = 0;        ///< workers and parameter servers
   int64_t servers = 0;        ///< parameter servers, on the last devices
   bool null_devices = false;  ///< devices of type null, which compute nothing
+  /// Whether times say anything: not those of null devices, unless they are emulated.
+  bool timed() const { return !null_devices || clock == values::emulated; }
   Processor processor = Processor::cores;  ///< what runs the kernels
   bool imported = false;                   ///< dependencies between events are unknown
   std::string failure;                     ///< the error that ended the run, if one did

@@ -260,14 +260,17 @@ std::string recording_table(const Summary& summary) {
          "with\n  computing; memory: copies and memsets.\n";
 }
 
-std::string group_text(const char* title, const StepGroup& group, bool imported) {
+std::string group_text(const char* title, const StepGroup& group,
+                       const Summary& summary) {
   if (group.steps.empty()) return {};
+  const bool imported = summary.imported;
   const size_t count = group.steps.size();
-  const int64_t length = group.mean_length();
-  std::string text = fmt::format(
-      "\n{} · {} step{} · {} each{} · kernels on {:.1f} devices on average\n", title,
-      count, count == 1 ? "" : "s", human_time(length), images_per_second(group),
-      group.devices_computing());
+  std::string text =
+      fmt::format("\n{} · {} step{}", title, count, count == 1 ? "" : "s");
+  if (!summary.timed()) return text + "\n" + byte_table(group);
+  text += fmt::format(" · {} each{} · kernels on {:.1f} devices on average\n",
+                      human_time(group.mean_length()), images_per_second(group),
+                      group.devices_computing());
   if (group.at_own_pace()) {
     text +=
         "  Ranks make steps at their own pace: a step lasts from the end of the one "
@@ -358,10 +361,10 @@ std::string summary_text(const Summary& summary) {
   const auto or_unknown = [](const std::string& text) {
     return text.empty() ? "unknown" : text;
   };
-  std::string text =
-      fmt::format("{} · {} · {} device{} · {} clock\n", or_unknown(summary.arch),
-                  or_unknown(summary.mode), summary.devices,
-                  summary.devices == 1 ? "" : "s", or_unknown(summary.clock));
+  std::string text = fmt::format(
+      "{} · {} · {} device{} · {}\n", or_unknown(summary.arch),
+      or_unknown(summary.mode), summary.devices, summary.devices == 1 ? "" : "s",
+      summary.timed() ? or_unknown(summary.clock) + " clock" : "null: no times");
   if (summary.rank != kNone) {
     text += fmt::format(
         "rank {} of {} only: what it waits for is not in this file; `trace merge` "
@@ -374,11 +377,10 @@ std::string summary_text(const Summary& summary) {
     text += fmt::format("the run failed: {}\n", summary.failure);
   }
   if (!summary.assumed.empty()) text += fmt::format("assumed: {}\n", summary.assumed);
-  text += recording_table(summary);
+  if (summary.timed()) text += recording_table(summary);
   // A profiler's file does not say what its steps are for.
-  text += group_text(summary.imported ? "steps" : "training", summary.train,
-                     summary.imported);
-  text += group_text("evaluation", summary.eval, summary.imported);
+  text += group_text(summary.imported ? "steps" : "training", summary.train, summary);
+  text += group_text("evaluation", summary.eval, summary);
   if (summary.clock == values::emulated && summary.train.mean_ranks().size() > 1) {
     text +=
         "  Hosts keep their recorded pace, so part of the waiting is noise of the "
@@ -386,7 +388,7 @@ std::string summary_text(const Summary& summary) {
   }
   text += staleness_text(summary.staleness);
   text += memory_table(summary);
-  text += kernel_table(summary);
+  if (summary.timed()) text += kernel_table(summary);
   const std::string speedup = speedup_sentence(summary);
   if (!speedup.empty()) text += fmt::format("\n{}\n", speedup);
   text += fmt::format("\n{}\n", limiting_sentence(summary));

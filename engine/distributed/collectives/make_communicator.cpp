@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "engine/backends/load_cuda.h"
+#include "engine/distributed/collectives/mpi/load_mpi.h"
 #include "engine/distributed/collectives/ring.h"
 #include "engine/distributed/collectives/staged_communicator.h"
 #include "engine/distributed/collectives/tcp_transport.h"
@@ -37,9 +38,10 @@ std::unique_ptr<Communicator> make_communicator(const CommunicatorOptions& optio
         "and rebuild");
 #endif
   }
+  if (backend == "mpi") return reach_device(make_mpi(options), options.device);
   if (backend != "ring" && backend != "nccl") {
     throw std::runtime_error("unknown backend '" + backend +
-                             "'; fix: use ring, gloo or nccl");
+                             "'; fix: use ring, gloo, mpi or nccl");
   }
   auto store = std::make_shared<PrefixStore>("ring", options.store);
   auto transport = std::make_unique<TcpTransport>(store, options.address, options.rank,

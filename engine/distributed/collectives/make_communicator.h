@@ -11,8 +11,8 @@
 namespace lockstep::distributed {
 
 struct CommunicatorOptions {
-  /// `ring`, `gloo`, or `nccl`. `nccl` falls back to `ring` without CUDA devices and if
-  /// two ranks share a GPU.
+  /// `ring`, `gloo`, `mpi` or `nccl`. `nccl` falls back to `ring` without CUDA devices
+  /// and if two ranks share a GPU.
   std::string backend = "ring";
   std::shared_ptr<Store> store;
   std::string address = "127.0.0.1";  ///< of this rank, for the others

@@ -235,7 +235,7 @@ int64_t room_for_tree(int ranks, int pieces) {
 }
 
 Trace repeat_programs(const Trace& trace, const RecordedStep& step,
-                      const std::vector<ProgramOfRank>& programs) {
+                      const std::vector<ProgramOfRank>& programs, size_t further) {
   const int ranks = static_cast<int>(programs.size());
   int64_t ids = 0;
   for (const ProgramOfRank& program : programs) ids = std::max(ids, program.ids);
@@ -246,9 +246,18 @@ Trace repeat_programs(const Trace& trace, const RecordedStep& step,
   result.other["distributedInfo"] = {{"backend", "ring"}, {"world_size", ranks}};
   result.texts = trace.texts;
   describe_devices(result.lockstep, ranks, Ranks::one_per_device);
+  std::map<const std::vector<Event>*, std::vector<Event>> editable;
+  for (const ProgramOfRank& program : programs) {
+    if (editable.contains(program.events)) continue;
+    std::vector<Event>& events = editable[program.events] = *program.events;
+    // Arguments are parsed when they are first changed: here, not once for each rank.
+    for (Event& event : events) event.args[keys::rank] = 0;
+  }
+  for (const ProgramOfRank& program : programs) further += program.events->size();
+  result.events.reserve(further + step.metadata.size() * programs.size());
   for (int rank = 0; rank < ranks; ++rank) {
     name_lanes(step, numbers, rank, LanesOf::rank, result.events);
-    for (const Event& event : *programs[rank].events) {
+    for (const Event& event : editable[programs[rank].events]) {
       result.events.push_back(copy_for(event, numbers, rank));
     }
   }
@@ -267,7 +276,8 @@ Trace repeat_on_ranks(const Trace& trace, const RecordedStep& step,
   for (const Event& event : events) ids = std::max(ids, event.id + 1);
   Trace result = repeat_programs(
       trace, step,
-      std::vector<ProgramOfRank>(static_cast<size_t>(ranks), {&events, ids}));
+      std::vector<ProgramOfRank>(static_cast<size_t>(ranks), {&events, ids}),
+      2 * collectives.size() * static_cast<size_t>(ranks) * static_cast<size_t>(ranks));
   const Renumbering numbers(ids, Lanes(trace));
   std::unordered_map<int64_t, const Event*> calls;
   for (const Event& event : events) {

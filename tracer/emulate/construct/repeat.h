@@ -35,9 +35,9 @@ struct ProgramOfRank {
 
 /// Returns a trace in which each rank has the events of its program. The id `i` of rank
 /// r becomes `i` + r · (the largest `ids`); that product of the number of ranks is the
-/// first free id. The trace is not sorted.
+/// first free id. The trace is not sorted, and has room for so many `further` events.
 Trace repeat_programs(const Trace& trace, const RecordedStep& step,
-                      const std::vector<ProgramOfRank>& programs);
+                      const std::vector<ProgramOfRank>& programs, size_t further = 0);
 
 /// Appends the names of the lanes of a device, as those of the recorded one.
 void name_device_lanes(const Trace& trace, const RecordedStep& step, int device,

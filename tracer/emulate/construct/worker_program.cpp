@@ -73,6 +73,7 @@ class Worker {
     rank_.at({lane_of(optimizer), optimizer.ts}, [&] { push(); });
     WorkerProgram result{rank_.finish(), rank_.ids(), std::move(requests_)};
     unpack_first(result.events);
+    wait_for_packing(result.events);
     return result;
   }
 
@@ -110,16 +111,15 @@ class Worker {
   }
 
   void push() {
-    int64_t packed = kNone;
     for (const ModelTensor& tensor : step_.parameters) {
-      packed = rank_.kernel("aten::mul", "scale", phases::optimizer, 2 * tensor.bytes);
+      packed_ = rank_.kernel("aten::mul", "scale", phases::optimizer, 2 * tensor.bytes);
     }
-    rank_.wait({packed}, reasons::stream);
+    rank_.wait({packed_}, reasons::stream);
     for (size_t i = 0; i < requests_.size(); ++i) {
       rank_.phase(
           phases::push,
           [&] {
-            requests_[i].packed = packed;
+            requests_[i].packed = packed_;
             requests_[i].push = rank_.reserve();
             requests_[i].push_op = rank_.launch("aten::to", shape_of(i));
             if (update_ > 0) update(i);
@@ -187,6 +187,19 @@ class Worker {
     next->deps.clear();
   }
 
+  /// Who waited for the update's kernels waits for the device's last kernel instead.
+  void wait_for_packing(std::vector<Event>& events) const {
+    std::unordered_set<int64_t> waited;
+    for (const Event& event : recorded_.events) {
+      if (!event.waits_for.empty()) waited.insert(event.id);
+    }
+    for (Event& event : events) {
+      if (event.waits_for.empty() && waited.contains(event.id)) {
+        event.waits_for = {packed_};
+      }
+    }
+  }
+
   const RecordedStep& recorded_;
   const RecordedStep step_;
   RankProgram rank_;
@@ -194,7 +207,7 @@ class Worker {
   const std::vector<plan::KeyRange>& ranges_;
   const int update_;
   std::vector<ServerRequests> requests_;
-  int64_t keys_ = 0, item_ = 0, unpacks_ = kNone;
+  int64_t keys_ = 0, item_ = 0, unpacks_ = kNone, packed_ = kNone;
 };
 
 }  // namespace

@@ -84,24 +84,32 @@ double time_for_replicas(const Trace& trace) {
 }
 
 /// Returns the host's own time of a module's call, in µs: of `X.__call__`,
-/// `Module._call_impl` and `X.forward` without what is in them.
+/// `Module._call_impl` and `X.forward` without what is in them. Medians, since the
+/// thread may have been interrupted in some of them.
 double time_of_module(const RecordedStep& step) {
-  int64_t own = 0;
-  size_t modules = 0;
+  std::map<std::string, std::map<int64_t, int64_t>> own;  // by name's end, then id
   LaneMap<std::vector<const Event*>> open;
+  const auto part_of = [](const Event& call) {
+    const std::string_view name = call.name.view();
+    return std::string(name.substr(name.rfind('.') + 1));
+  };
   for (const Event& event : step.events) {
     if (event.ph != 'X' || is_task(event)) continue;
     std::vector<const Event*>& around = open[lane_of(event)];
     while (!around.empty() && around.back()->end() <= event.ts) around.pop_back();
-    if (!around.empty() && around.back()->is(categories::call)) own -= event.dur;
-    if (event.is(categories::call)) {
-      own += event.dur;
-      modules += event.name.view().ends_with(".__call__") ? 1 : 0;
+    if (!around.empty() && around.back()->is(categories::call)) {
+      own[part_of(*around.back())][around.back()->id] -= event.dur;
     }
+    if (event.is(categories::call)) own[part_of(event)][event.id] += event.dur;
     around.push_back(&event);
   }
-  return modules == 0 ? 0
-                      : static_cast<double>(own) / 1e3 / static_cast<double>(modules);
+  double sum = 0;
+  for (const char* part : {"__call__", "_call_impl", "forward"}) {
+    std::vector<int64_t> all;
+    for (const auto& [id, time] : own[part]) all.push_back(time);
+    sum += static_cast<double>(median_of(all)) / 1e3;
+  }
+  return sum;
 }
 
 Json link_json(const FittedLink& link, double links, const std::string& source) {

@@ -2,15 +2,13 @@
 #include <gtest/gtest.h>
 
 #include <latch>
-
-#include <numeric>
 #include <thread>
 
 #include "engine/distributed/collectives/local_transport.h"
 #include "engine/distributed/collectives/make_communicator.h"
 #include "engine/distributed/collectives/ring.h"
 #include "engine/distributed/rendezvous/store.h"
-#include "engine/tensor/philox.h"
+#include "tests/engine/distributed/collectives/works.h"
 #include "tests/engine/values.h"
 
 namespace lockstep::distributed {
@@ -48,56 +46,17 @@ class GlooOf : public testing::TestWithParam<std::tuple<DType, int>> {
   void SetUp() override {
     if (!has_gloo()) GTEST_SKIP() << "this build has no Gloo: install libgloo-dev";
   }
-  DType type() const { return std::get<0>(GetParam()); }
   int size() const { return std::get<1>(GetParam()); }
 
-  /// Returns each rank's memory after `work` has run on whole numbers. The counts
-  /// include fewer elements than ranks and more than Gloo sends at once (1 MiB).
-  template <typename Work>
-  std::vector<std::string> memory_after(const char* backend, int64_t parts, Work work) {
+  /// Returns each rank's memory after `work` on whole numbers.
+  std::vector<std::string> memory_after(const char* backend, const test::Work& work) {
     std::vector<std::string> memory(size());
     const auto failures =
         on_ranks(size(), backend, Milliseconds(20'000), [&](Communicator& mine) {
-          Collective call;
-          call.name = "test";
-          for (int64_t count : {0, 1, 2, 5, 1000, 700'001}) {
-            std::string bytes(count * parts * item_size(type()), '\0');
-            const Buffer data{bytes.data(), count * parts, type()};
-            fill(data, mine.rank());
-            call.bytes = data.bytes();
-            for (int again = 0; again < 2; ++again, ++call.seq) work(mine, data, call);
-            memory[mine.rank()] += bytes;
-          }
+          memory[mine.rank()] = test::memory_of(mine, work, std::get<0>(GetParam()));
         });
     for (const std::string& failure : failures) EXPECT_EQ(failure, "");
     return memory;
-  }
-
-  template <typename Work>
-  void expect_same_as_ring(Work work, int64_t parts = 1) {
-    EXPECT_TRUE(memory_after("gloo", parts, work) == memory_after("ring", parts, work));
-  }
-
- private:
-  static void fill(Buffer data, int rank) {
-    for (int64_t i = 0; i < data.numel; ++i) {
-      const int value = static_cast<int>((i * 7 + rank * 13) % 23);
-      void* const place = data.part(i, 1).data;
-      switch (data.dtype) {
-        case DType::f32:
-          *static_cast<float*>(place) = static_cast<float>(value - 11);
-          break;
-        case DType::f64:
-          *static_cast<double*>(place) = value - 11;
-          break;
-        case DType::i64:
-          *static_cast<int64_t*>(place) = value - 11;
-          break;
-        case DType::u8:
-          *static_cast<uint8_t*>(place) = static_cast<uint8_t>(value);
-          break;
-      }
-    }
   }
 };
 
@@ -110,56 +69,10 @@ INSTANTIATE_TEST_SUITE_P(Worlds, GlooOf,
                                   std::to_string(std::get<1>(info.param));
                          });
 
-TEST_P(GlooOf, AllReduce) {
-  for (ReduceOp op : {ReduceOp::sum, ReduceOp::min, ReduceOp::max}) {
-    expect_same_as_ring([op](Communicator& c, Buffer data, const Collective& call) {
-      c.all_reduce(data, op, call);
-    });
+TEST_P(GlooOf, EveryCollectiveIsTheSameAsTheRings) {
+  for (const test::Work& work : test::works(size())) {
+    EXPECT_TRUE(memory_after("gloo", work) == memory_after("ring", work)) << work.name;
   }
-}
-
-TEST_P(GlooOf, BroadcastFromEveryRoot) {
-  for (int root = 0; root < size(); ++root) {
-    expect_same_as_ring([root](Communicator& c, Buffer data, const Collective& call) {
-      c.broadcast(data, root, call);
-    });
-  }
-}
-
-TEST_P(GlooOf, ReduceToEveryRoot) {
-  for (int root = 0; root < size(); ++root) {
-    expect_same_as_ring([root](Communicator& c, Buffer data, const Collective& call) {
-      c.reduce(data, root, ReduceOp::sum, call);
-    });
-  }
-}
-
-TEST_P(GlooOf, AllGather) {
-  const auto gather = [](Communicator& c, Buffer data, const Collective& call) {
-    const int64_t each = data.numel / c.size();
-    std::string mine(each * item_size(data.dtype), '\0');
-    const Buffer in{mine.data(), each, data.dtype};
-    mine.assign(static_cast<char*>(data.data), mine.size());
-    c.all_gather(in, data, call);
-  };
-  expect_same_as_ring(gather, size());
-}
-
-TEST_P(GlooOf, ReduceScatter) {
-  const auto scatter = [](Communicator& c, Buffer data, const Collective& call) {
-    const int64_t each = data.numel / c.size();
-    std::string part(each * item_size(data.dtype), '\0');
-    c.reduce_scatter(data, {part.data(), each, data.dtype}, ReduceOp::sum, call);
-    part.copy(static_cast<char*>(data.data), part.size());
-  };
-  expect_same_as_ring(scatter, size());
-}
-
-TEST_P(GlooOf, SendAndReceive) {
-  expect_same_as_ring([](Communicator& c, Buffer data, const Collective& call) {
-    if (c.rank() == 0 && c.size() > 1) c.send(data, 1, call);
-    if (c.rank() == 1) c.recv(data, 0, call);
-  });
 }
 
 class Gloo : public testing::Test {
