@@ -16,7 +16,7 @@ constexpr const char *kLine = "A straight line, but not through zero",
                      *kOrder = "One after the other", *kOverlap = "What overlaps",
                      *kRing = "What a ring takes", *kWrong = "How wrong is it?";
 
-double at(const Exam& exam, const Job& job, double Recorded::*phase, double batch) {
+double at(const Exam& exam, const Job& job, double Recorded::* phase, double batch) {
   return exam.function<double(const Job&, double Recorded::*, double)>(
       "lesson_time_at")(job, phase, batch);
 }

@@ -44,7 +44,7 @@ struct Machine {
 /// Returns the time of a phase's kernels for `batch` samples, which need not be one of
 /// the recorded batches: on the straight line through both recordings. `phase` says
 /// which: `&Recorded::forward`, …
-double time_at(const Job& job, double Recorded::*phase, double batch) {
+double time_at(const Job& job, double Recorded::* phase, double batch) {
   // [solution-time]
   const double small = job.small.*phase, large = job.large.*phase;
   return small + (large - small) * (batch - job.small.batch) /
@@ -104,7 +104,7 @@ double predict_ddp(const Job& job, const Machine& machine, double batch) {
 }
 
 // The check finds your functions through these; do not change them.
-extern "C" double lesson_time_at(const Job& job, double Recorded::*phase,
+extern "C" double lesson_time_at(const Job& job, double Recorded::* phase,
                                  double batch) {
   return time_at(job, phase, batch);
 }
