@@ -22,7 +22,7 @@ const std::vector<KeyHelp>& key_help() {
       {"Step", "↓ / shift ↓", "into what it caused, and back out"},
       {"Step", "↑", "up to the caller"},
       {"Step", "shift →", "out: past everything the caller caused"},
-      {"Find", "/", "search: a name, or dev:2 phase:reduce bytes>1M"},
+      {"Find", "/", "search: a name, or dev:2 phase:reduce bytes>1M; esc clears it"},
       {"Find", "n / shift n", "next, previous hit; with y: on the path"},
       {"Jump", "m / shift m", "next, previous data transfer"},
       {"Jump", "p / shift p", "next, previous phase"},
@@ -218,6 +218,10 @@ void handle_keys(App& app) {
   Settings& settings = app.settings;
   const Modifiers held = modifiers();
   if (key_pressed(Key::escape)) {
+    const bool closes = settings.help || settings.tour > 0 || settings.searching ||
+                        settings.enlarged != Pane::none || app.opening.shown ||
+                        settings.drawer != Drawer::none || settings.editing >= 0;
+    if (!closes) settings.search.clear();
     settings.help = false;
     settings.tour = 0;
     settings.searching = false;

@@ -75,7 +75,7 @@ class LaneFiller {
 using PhaseTimes = std::map<std::string, LanePhase>;
 
 void extend(PhaseTimes& phases, const std::string& name, int64_t from, int64_t to) {
-  const auto [place, is_new] = phases.try_emplace(name, LanePhase{name, from, to, 0});
+  const auto [place, is_new] = phases.try_emplace(name, LanePhase{name, from, to});
   if (is_new) return;
   place->second.begin = std::min(place->second.begin, from);
   place->second.end = std::max(place->second.end, to);
@@ -101,6 +101,25 @@ std::vector<uint32_t> laned_events(const Model& model, const Step& step,
   return found;
 }
 
+/// Returns how long the busiest device ran part of the phases for which `wanted` holds.
+template <typename Wanted>
+int64_t busiest(const Model& model, const std::vector<uint32_t>& events,
+                const Wanted& wanted) {
+  std::map<int, std::pair<int64_t, int64_t>> devices;  // busy, and until when
+  for (const uint32_t index : events) {                // in order of time
+    const Event& event = model.events[index];
+    if (event.phase == 0 || !wanted(model.strings[model.phases[event.phase]])) continue;
+    auto [place, is_new] = devices.try_emplace(model.lanes[event.lane].device);
+    auto& [busy, until] = place->second;
+    const int64_t from = is_new ? event.ts : std::max<int64_t>(event.ts, until);
+    busy += std::max<int64_t>(0, event.end() - from);
+    until = is_new ? event.end() : std::max(until, event.end());
+  }
+  int64_t most = 0;
+  for (const auto& [device, spent] : devices) most = std::max(most, spent.first);
+  return most;
+}
+
 PhaseTimes phase_times(const Model& model, const std::vector<uint32_t>& events,
                        const StepLanes& lanes) {
   PhaseTimes times;
@@ -114,12 +133,17 @@ PhaseTimes phase_times(const Model& model, const std::vector<uint32_t>& events,
       extend(times, model.strings[model.phases[event.phase]], from, to);
     }
   }
-  LanePhase joined{phases::forward, INT64_MAX, INT64_MIN, 0};
+  for (auto& [name, phase] : times) {
+    const auto is_it = [&](const std::string& other) { return other == name; };
+    phase.busy = lanes.on_devices ? busiest(model, events, is_it) : phase.length();
+  }
+  LanePhase joined{phases::forward, INT64_MAX, INT64_MIN};
   for (const auto& [name, phase] : times) {
     if (!is_part_of_joined(name)) continue;
     joined.begin = std::min(joined.begin, phase.begin);
     joined.end = std::max(joined.end, phase.end);
   }
+  joined.busy = busiest(model, events, is_part_of_joined);
   if (lanes.on_devices && joined.begin < joined.end) times[joined.name] = joined;
   return times;
 }
@@ -130,13 +154,12 @@ bool is_core(const std::string& phase) {
 }
 
 /// Gives each phase the first row in which it overlaps none: first the four that every
-/// way of training has, then the others, the longest first.
+/// way of training has, then the others, the busiest first.
 void place_in_rows(const PhaseTimes& times, StepLanes& lanes) {
   std::vector<LanePhase> all;
   for (const auto& [name, phase] : times) all.push_back(phase);
   std::stable_sort(all.begin(), all.end(), [](const LanePhase& a, const LanePhase& b) {
-    return std::pair(is_core(a.name), a.length()) >
-           std::pair(is_core(b.name), b.length());
+    return std::pair(is_core(a.name), a.busy) > std::pair(is_core(b.name), b.busy);
   });
   for (LanePhase& phase : all) {
     const auto overlaps = [&](const LanePhase& other) {

@@ -19,7 +19,8 @@ namespace lockstep::gui {
 struct LanePhase {
   std::string name;
   int64_t begin = 0, end = 0;
-  int row = 0;  ///< from 0; phases of one row do not overlap
+  int row = 0;       ///< from 0; phases of one row do not overlap
+  int64_t busy = 0;  ///< ns in which the device that is busy the longest ran part of it
   int64_t length() const { return end - begin; }
 };
 

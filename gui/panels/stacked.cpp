@@ -17,6 +17,7 @@ constexpr float kStackedTitle = 32, kStackedMargin = 7, kStackedAxis = 16;
 constexpr float kStackedLabels = 150;
 constexpr float kBand = 17, kOwnLane = 17, kAllLane = 18, kSharedLanes = 2 * kAllLane;
 constexpr float kStackedGap = 28, kWidestGap = 72;
+constexpr double kMostlyWaits = 0.1;  ///< a phase whose busiest device is busy for less
 
 bool has_lanes(const StepLanes& lanes) { return !lanes.all.computing.empty(); }
 
@@ -122,10 +123,18 @@ void draw_bands(const Ui& ui, const StackedBlock& block, const StepLanes& lanes)
   for (const LanePhase& phase : lanes.phases) {
     if (!shows_band(block, phase)) continue;
     const Rect r = band_of(block, phase);
-    const ImU32 colour = phase_colour(ui.theme, phase.name);
+    const ImU32 own = phase_colour(ui.theme, phase.name);
+    const double share = static_cast<double>(phase.busy) /
+                         static_cast<double>(std::max<int64_t>(1, phase.length()));
+    const bool waits = share < kMostlyWaits;  // then it is only an outline
+    const ImU32 colour = waits ? mixed(ui.theme.panel, own, 0.18f) : own;
     ui.fill(r, colour, r.w > 6 ? 2.0f : 0.0f);
+    if (waits) ui.frame(r, own, r.w > 6 ? 2.0f : 0.0f);
     const std::string time = human_time(phase.length());
-    for (const std::string& words : {phase.name + "  " + time, phase.name, time}) {
+    const std::string all = phase.name + "  " + time;
+    for (const std::string& words :
+         {waits ? all + ", busy " + human_time(phase.busy) : all, all, phase.name,
+          time}) {
       if (ui.width(Type::small, words) + 8 > r.w) continue;
       ui.text_centred(r, Type::small, ink_on(colour), words);
       break;
@@ -274,7 +283,9 @@ std::string stacked_note(const std::vector<OpenTrace*>& traces) {
                             clock_words(*traces[j]->model));
     }
   }
-  return clocks + " · a bar's height is the share of the time that is busy";
+  return clocks +
+         " · a bar's height is the share of the time that is busy, an outline mostly "
+         "waits";
 }
 
 }  // namespace
@@ -286,17 +297,6 @@ const StepLanes& lanes_here(OpenTrace& trace) {
     trace.lanes_of = trace.state.step;
   }
   return *trace.lanes;
-}
-
-std::string compared_name(const std::vector<OpenTrace*>& traces, size_t index) {
-  const Model& own = *traces[index]->model;
-  const std::string mode = own.meta_text(top::mode);
-  const auto same =
-      std::count_if(traces.begin(), traces.end(), [&](const OpenTrace* trace) {
-        return trace->model->meta_text(top::mode) == mode;
-      });
-  if (!mode.empty() && same == 1) return mode;
-  return own.name.substr(own.name.find_last_of('/') + 1);
 }
 
 float stacked_height(const std::vector<OpenTrace*>& traces, const StackedFit& fit) {

@@ -15,7 +15,7 @@ namespace lockstep::gui {
 const StepLanes& lanes_here(OpenTrace& trace);
 
 /// Returns the name by which a compared trace is told from the others: its mode or, if
-/// another has the same, its file's name.
+/// another has the same, its file's name or, if another has that, too, its folder's.
 std::string compared_name(const std::vector<OpenTrace*>& traces, size_t index);
 
 /// How much of the traces is shown.

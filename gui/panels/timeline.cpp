@@ -81,8 +81,10 @@ float draw_trace_name(const TimelineFrame& frame, float x0, float x1, float y) {
   if (ImGui::GetIO().DisplaySize.x > kNamesTrace || x1 - x0 < 60) return x0;
   const Ui& ui = frame.ui;
   const bool measured = frame.model.is_measured() && frame.model.has_device_times();
+  const bool holds = frame.trace.verdict.state == Verdict::State::holds;
   const std::string title =
-      fmt::format("{} · {}", trace_title(frame.model), clock_words(frame.model));
+      fmt::format("{} · {}{}", trace_title(frame.model), clock_words(frame.model),
+                  holds ? " · every law holds" : "");
   ui.text_cut(x0, y, x1 - x0, Type::small, measured ? ui.theme.dim : ui.theme.warning,
               title);
   return x0 + ui.width(Type::small, title) + 14;

@@ -111,6 +111,12 @@ TEST(Keys, JumpsAndChoices) {
   EXPECT_TRUE(viewer.app.settings.help);
   viewer.press(Key::escape);
   EXPECT_FALSE(viewer.app.settings.help);
+  viewer.app.settings.search = "conv2d";
+  viewer.press('/', kShift);
+  viewer.press(Key::escape);
+  EXPECT_EQ(viewer.app.settings.search, "conv2d") << "esc has closed the list of keys";
+  viewer.press(Key::escape);
+  EXPECT_EQ(viewer.app.settings.search, "");
   viewer.press('o');
   EXPECT_EQ(viewer.app.trace().position.order, Order::time);
 }

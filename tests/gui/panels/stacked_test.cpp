@@ -122,6 +122,10 @@ TEST(Stacked, TracesOfTheSameModeAreToldApartByTheirFiles) {
   Compared same(1024, 640, "memory_dp.json.gz");
   EXPECT_EQ(compared_name(same.traces(), 0), "dp.json.gz");
   EXPECT_EQ(compared_name(same.traces(), 1), "memory_dp.json.gz");
+  same.traces()[0]->model->name = "runs/monday/t.json";
+  same.traces()[1]->model->name = "runs/tuesday/t.json";
+  EXPECT_EQ(compared_name(same.traces(), 0), "monday");
+  EXPECT_EQ(compared_name(same.traces(), 1), "tuesday");
 }
 
 TEST(Stacked, PanelsThatComparingHidesEndIt) {
