@@ -1,4 +1,4 @@
-// How compared traces are told apart.
+// The names of compared traces: the shortest that differ.
 #include <algorithm>
 #include <filesystem>
 

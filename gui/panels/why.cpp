@@ -94,10 +94,10 @@ class WhyColumn {
   }
 
   /// A row per class, with its rule beside it if there is room.
-  void rows(const tracer::Split& split, const tracer::Split& mean) {
+  void rows(const tracer::Split& split, const tracer::Split& mean, bool hint) {
     const float numbers = mean.known ? 366 : 290;
     const bool rules = rules_ && width_ - numbers > kRuleRoom;
-    if (!rules) {
+    if (!rules && hint) {
       say("Point at a row for its rule, or double-click the title for more room.",
           Type::small, ui_.theme.dim);
     }
@@ -106,6 +106,8 @@ class WhyColumn {
       row(i, split.spent, mean, rules ? numbers : 0);
     }
   }
+
+  void skip(float points) { y_ += points; }
 
   void devices(const tracer::Split& split) {
     y_ += 8;
@@ -254,8 +256,9 @@ std::string one_such_device(const App& app) {
       human_time(times.step), human_time(times.alone));
 }
 
+/// `low`: not all fits. Then the classes come before what is less than an answer.
 void fill_column(WhyColumn& column, App& app, const tracer::StepSummary& step,
-                 const Theme& t) {
+                 const Theme& t, bool low) {
   constexpr size_t kMostBars = 16;
   const OpenTrace& trace = app.trace();
   const tracer::Summary& summary = trace.why->summary;
@@ -275,12 +278,20 @@ void fill_column(WhyColumn& column, App& app, const tracer::StepSummary& step,
   }
   column.bar(step.split.spent);
   const bool concludes = trace.why->limit.find("no conclusion") == std::string::npos;
-  column.say(concludes ? of_all(trace.why->limit) : trace.why->limit, Type::body,
-             t.dim);
+  const auto limits = [&] {
+    column.say(concludes ? of_all(trace.why->limit) : trace.why->limit, Type::body,
+               t.dim);
+  };
+  if (!low) limits();
   column.say(tracer::help_sentence(step, summary), Type::strong, t.text);
-  column.say(trace.why->first_step, Type::body, t.dim);
+  if (!low) column.say(trace.why->first_step, Type::body, t.dim);
   static const tracer::Split none;
-  column.rows(step.split, several ? trace.why->mean_of(step) : none);
+  column.rows(step.split, several ? trace.why->mean_of(step) : none, !low);
+  if (low) {
+    column.skip(6);
+    limits();
+    column.say(trace.why->first_step, Type::body, t.dim);
+  }
   const size_t devices = step.split.devices.size();
   if (devices > 1 && devices <= kMostBars) column.devices(step.split);
 }
@@ -357,16 +368,20 @@ void draw_why(const Ui& ui, const Rect& area, App& app) {
     ui.text_rich(room, Type::body, Type::strong, t.dim, t.text, missing_text(trace));
     return;
   }
-  draw_path_words(ui, room, path_words(trace, *step));
-  const auto lay_out = [&](const Scroll* scroll, bool rules) {
+  std::vector<std::string> path = path_words(trace, *step);
+  const auto lay_out = [&](const Scroll* scroll, bool rules, bool low = false) {
     WhyColumn column(ui, room, scroll, rules, trace.why->summary.processor);
-    fill_column(column, app, *step, t);
+    fill_column(column, app, *step, t, low);
     return column.height();
   };
+  constexpr float kPathWords = 70;
+  const bool low = lay_out(nullptr, false) > room.h - kPathWords;
+  if (low && path.size() > 1) path.erase(path.begin());  // the path's shares
+  draw_path_words(ui, room, path);
   // Rows come before their rules, which a tooltip shows, too.
   const bool rules = lay_out(nullptr, true) <= room.h;
-  const Scroll scroll(ui, "why", room, lay_out(nullptr, rules), 0, 0);
-  lay_out(&scroll, rules);
+  const Scroll scroll(ui, "why", room, lay_out(nullptr, rules, low), 0, 0);
+  lay_out(&scroll, rules, low);
 }
 
 }  // namespace lockstep::gui
