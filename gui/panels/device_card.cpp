@@ -134,18 +134,21 @@ void draw_compact(const Ui& ui, const Rect& r, const OpenTrace& trace, int devic
                     : t.dark
                         ? readable(event_colour(t, *trace.model, now.event), t.raised)
                         : t.text;
+  const bool low = r.h <= 64;  // then what runs takes the place of the memory's amount
   const bool two_lines = r.h > 84 && ui.width(Type::small, now.text) > r.w - 14;
   if (two_lines) {
     draw_small_lines(ui, r.x + 8, r.y + 25, r.w - 14, ink, now);
-  } else if (r.h > 64) {
-    ui.text_cut(r.x + 8, r.y + 25, r.w - 14, Type::small, ink,
+  } else {
+    ui.text_cut(r.x + 8, low ? r.bottom() - 32 : r.y + 25, r.w - 14, Type::small, ink,
                 words_for(ui, Type::small, r.w - 14, now));
   }
   if (trace.model->devices[device].memory.empty()) return;
   const Memory& memory = trace.state.devices[device].memory;
-  std::string amount = memory_amount(trace.state.devices[device]);
-  if (ui.width(Type::small, amount) > r.w - 14) amount = human_bytes(memory.total());
-  ui.text_cut(r.x + 8, r.bottom() - 32, r.w - 14, Type::small, t.dim, amount);
+  if (!low) {
+    std::string amount = memory_amount(trace.state.devices[device]);
+    if (ui.width(Type::small, amount) > r.w - 14) amount = human_bytes(memory.total());
+    ui.text_cut(r.x + 8, r.bottom() - 32, r.w - 14, Type::small, t.dim, amount);
+  }
   draw_memory(ui, {r.x + 8, r.bottom() - 14, r.w - 16, 7}, memory,
               largest_memory(trace));
 }

@@ -15,6 +15,8 @@ namespace lockstep::gui {
 
 namespace {
 
+constexpr float kStreamWords = 13;  ///< least height of a stream that says what it runs
+
 /// The current work of one stream.
 struct StreamActivity {
   std::string text;
@@ -189,7 +191,7 @@ void draw_stream(const Ui& ui, const Rect& r, const char* stream,
   }
   const float y = r.y + (r.h - ui.line_height(Type::small)) / 2;
   float x = r.x + 8;
-  if (r.h < 13 || r.w < 50) return;
+  if (r.h < kStreamWords || r.w < 50) return;
   if (r.w > 168) {
     ui.text(x, y, Type::small, readable(t.faint, ground), stream);
     x += 54;
@@ -254,9 +256,10 @@ void draw_head(const Ui& ui, Rect& room, const OpenTrace& trace, int device,
   if (known && used + wide + 8 <= head.w) {
     ui.text_right(head.right(), head.y + 1, Type::small, t.dim, amount);
   }
-  if (!known) return;
-  draw_memory(ui, room.take_top(compact ? 5 : 7), memory, largest_memory(trace));
-  room.take_top(compact ? 5 : 8);
+  const float bar = compact ? 5 : 7, below = compact ? 5 : 8;
+  if (!known || room.h < bar + below + kStreamWords) return;  // what runs comes first
+  draw_memory(ui, room.take_top(bar), memory, largest_memory(trace));
+  room.take_top(below);
 }
 
 }  // namespace
