@@ -204,11 +204,9 @@ void draw_device_card(const Ui& ui, const Rect& r, const OpenTrace& trace, int d
   ui.fill(r, t.raised, 8);
   ui.frame(r, colour, 8, lit ? 1.8f : 1);
 
-  const size_t others =
-      style.group ? model.devices.size() - 1 - static_cast<size_t>(device) : 0;
   const float title = style.compact ? r.w - 14 : r.w - 26;
   const std::string name = title_of(ui, style.compact ? Type::strong : Type::title,
-                                    title, device_label(model, device), others);
+                                    title, device_label(model, device), style.others);
   if (style.compact) {
     draw_compact(ui, r, trace, device, name, now);
     return;

@@ -180,6 +180,25 @@ void draw_when(const Ui& ui, const Rect& room, const Rect& host,
               ui.width(Type::small, starts) <= wide ? starts : later);
 }
 
+/// Returns which of the devices that share the last card is shown there: that of the
+/// current event, else the first with something to do.
+int device_of_last_card(const OpenTrace& trace, size_t cards) {
+  const Model& model = *trace.model;
+  const int first = static_cast<int>(cards) - 1;
+  const auto count = static_cast<int>(model.devices.size());
+  const int current = model.lanes[model.events[trace.state.event].lane].device;
+  if (current >= first || count <= static_cast<int>(cards)) {
+    return std::max(first, current);
+  }
+  for (int device = first; device < count; ++device) {
+    const DeviceState& own = trace.state.devices[static_cast<size_t>(device)];
+    const bool runs = std::ranges::any_of(
+        own.running, [](uint32_t event) { return event != kNoEvent; });
+    if (runs || own.effects.any()) return device;
+  }
+  return first;
+}
+
 }  // namespace
 
 void draw_stage(const Ui& ui, const Rect& area, App& app, OpenTrace& trace) {
@@ -223,11 +242,14 @@ void draw_stage(const Ui& ui, const Rect& area, App& app, OpenTrace& trace) {
   if (has_shared_model(model)) draw_below_shared_model(ui, layout.below, app, trace);
   draw_when(ui, inside, layout.host, trace);
   const int hot = busiest_device(trace);
-  for (size_t card = 0; card < layout.cards.size(); ++card) {
-    const bool group =
-        card + 1 == layout.cards.size() && model.devices.size() > layout.cards.size();
-    draw_device_card(ui, layout.cards[card], trace, static_cast<int>(card),
-                     {layout.compact, static_cast<int>(card) == hot, group});
+  const size_t cards = layout.cards.size();
+  for (size_t card = 0; card < cards; ++card) {
+    const bool last = card + 1 == cards;
+    const int device =
+        last ? device_of_last_card(trace, cards) : static_cast<int>(card);
+    draw_device_card(
+        ui, layout.cards[card], trace, device,
+        {layout.compact, device == hot, last ? model.devices.size() - cards : 0});
   }
   draw_flows(ui, layout, trace, packets_shown(app, trace));
   ui.list->PopClipRect();

@@ -51,8 +51,8 @@ Path path_between(const StageLayout& layout, int from, int to);
 
 struct CardStyle {
   bool compact = false;
-  bool hot = false;    ///< its port transfers far more than the others in this step
-  bool group = false;  ///< represents this device and all subsequent ones
+  bool hot = false;   ///< its port transfers far more than the others in this step
+  size_t others = 0;  ///< devices without a card that it stands for, too
 };
 
 void draw_device_card(const Ui& ui, const Rect& r, const OpenTrace& trace, int device,
