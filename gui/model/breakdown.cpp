@@ -197,4 +197,10 @@ Breakdown mean_breakdown(const Model& model, int rank) {
   return mean;
 }
 
+int64_t busiest(const tracer::PhaseCost& cost) {
+  int64_t most = 0;
+  for (const auto& [device, busy] : cost.busy) most = std::max(most, busy);
+  return most;
+}
+
 }  // namespace lockstep::gui

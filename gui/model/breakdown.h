@@ -78,4 +78,7 @@ struct CallEntry {
 /// of the calls and joins only neighbours that make the same calls.
 std::vector<CallEntry> calls_by_name(const Model& model, size_t step, int rank = 0);
 
+/// Returns the ns in which the device that is busy the longest ran part of the phase.
+int64_t busiest(const tracer::PhaseCost& cost);
+
 }  // namespace lockstep::gui

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 
+#include "gui/model/breakdown.h"
 #include "gui/model/details.h"
 
 namespace lockstep::gui {
@@ -101,23 +102,19 @@ std::vector<uint32_t> laned_events(const Model& model, const Step& step,
   return found;
 }
 
-/// Returns how long the busiest device ran part of the phases for which `wanted` holds.
-template <typename Wanted>
-int64_t busiest(const Model& model, const std::vector<uint32_t>& events,
-                const Wanted& wanted) {
-  std::map<int, std::pair<int64_t, int64_t>> devices;  // busy, and until when
-  for (const uint32_t index : events) {                // in order of time
-    const Event& event = model.events[index];
-    if (event.phase == 0 || !wanted(model.strings[model.phases[event.phase]])) continue;
-    auto [place, is_new] = devices.try_emplace(model.lanes[event.lane].device);
-    auto& [busy, until] = place->second;
-    const int64_t from = is_new ? event.ts : std::max<int64_t>(event.ts, until);
-    busy += std::max<int64_t>(0, event.end() - from);
-    until = is_new ? event.end() : std::max(until, event.end());
+/// Sets `busy` of all phases, as the table of the step has it.
+void measure_busy(const Breakdown& step, bool on_devices, PhaseTimes& times) {
+  for (auto& [name, phase] : times) {
+    if (!on_devices) phase.busy = phase.length();
   }
-  int64_t most = 0;
-  for (const auto& [device, spent] : devices) most = std::max(most, spent.first);
-  return most;
+  for (const tracer::NamedPhase& named : step.phases) {
+    const auto own = times.find(named.name);
+    if (on_devices && own != times.end()) own->second.busy = busiest(named.cost);
+  }
+  const auto forward = times.find(phases::forward);
+  if (on_devices && step.joined_forward && forward != times.end()) {
+    forward->second.busy = busiest(*step.joined_forward);
+  }
 }
 
 PhaseTimes phase_times(const Model& model, const std::vector<uint32_t>& events,
@@ -133,17 +130,12 @@ PhaseTimes phase_times(const Model& model, const std::vector<uint32_t>& events,
       extend(times, model.strings[model.phases[event.phase]], from, to);
     }
   }
-  for (auto& [name, phase] : times) {
-    const auto is_it = [&](const std::string& other) { return other == name; };
-    phase.busy = lanes.on_devices ? busiest(model, events, is_it) : phase.length();
-  }
   LanePhase joined{phases::forward, INT64_MAX, INT64_MIN};
   for (const auto& [name, phase] : times) {
     if (!is_part_of_joined(name)) continue;
     joined.begin = std::min(joined.begin, phase.begin);
     joined.end = std::max(joined.end, phase.end);
   }
-  joined.busy = busiest(model, events, is_part_of_joined);
   if (lanes.on_devices && joined.begin < joined.end) times[joined.name] = joined;
   return times;
 }
@@ -241,7 +233,9 @@ StepLanes step_lanes(const Model& model, size_t number) {
   for (const uint32_t index : events) {
     lanes.length = std::max(lanes.length, model.events[index].end() - step.begin);
   }
-  place_in_rows(phase_times(model, events, lanes), lanes);
+  PhaseTimes times = phase_times(model, events, lanes);
+  measure_busy(break_down(model, number), lanes.on_devices, times);
+  place_in_rows(times, lanes);
   if (lanes.on_devices) fill_lanes(model, events, lanes);
   return lanes;
 }

@@ -54,11 +54,7 @@ ComparedCost compared_cost(const OpenTrace& trace, const std::string& phase) {
     if (own.name != phase) continue;
     const bool joined = phase == phases::forward && trace.step.joined_forward;
     const tracer::PhaseCost& cost = joined ? *trace.step.joined_forward : own.cost;
-    ComparedCost result{cost.cost(), 0, cost.on_device()};
-    for (const auto& [device, busy] : cost.busy) {
-      result.busy = std::max(result.busy, busy);
-    }
-    return result;
+    return {cost.cost(), busiest(cost), cost.on_device()};
   }
   return {};
 }

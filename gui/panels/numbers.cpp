@@ -80,13 +80,6 @@ void draw_times_legend(const Ui& ui, const Rect& area, const OpenTrace& trace) {
   if (hovered) ui.tooltip(whole);
 }
 
-/// Returns the time of the device that worked longest on a phase.
-int64_t busiest(const tracer::PhaseCost& cost) {
-  int64_t most = 0;
-  for (const auto& [device, time] : cost.busy) most = std::max(most, time);
-  return most;
-}
-
 /// Returns "loss: host 271 ms, devices 246 µs from the first start to the last end, …".
 std::string both_times(const Model& model, const tracer::NamedPhase& phase) {
   std::string text = phase.name + ": host " + human_time(phase.cost.host);

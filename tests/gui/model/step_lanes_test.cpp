@@ -52,6 +52,7 @@ TEST(StepLanes, AgreeWithTheBreakdown) {
         if (own == nullptr || !phase.cost.on_device()) continue;
         if (phase.name == phases::forward && expected.joined_forward) continue;
         EXPECT_EQ(own->length(), phase.cost.device) << phase.name;
+        EXPECT_EQ(own->busy, busiest(phase.cost)) << phase.name;
         ++compared;
       }
       EXPECT_GE(compared, 3u);
@@ -59,6 +60,8 @@ TEST(StepLanes, AgreeWithTheBreakdown) {
         ASSERT_NE(lanes.phase(phases::forward), nullptr);
         EXPECT_EQ(lanes.phase(phases::forward)->length(),
                   expected.joined_forward->device);
+        EXPECT_EQ(lanes.phase(phases::forward)->busy,
+                  busiest(*expected.joined_forward));
       }
     }
   }
@@ -82,6 +85,18 @@ TEST(StepLanes, PhasesOfOneRowDoNotOverlap) {
 }
 
 constexpr const char* kTask = R"("phase":"forward")";
+
+// Metrics last nearly as long as backward, but only wait: all_reduce is not left out.
+TEST(StepLanes, ABusyPhaseComesBeforeOneThatWaits) {
+  const LaneTrace trace("ddp");
+  const StepLanes lanes = step_lanes(trace.model, 1);
+  const LanePhase* reduces = lanes.phase(phases::all_reduce);
+  ASSERT_NE(reduces, nullptr);
+  const LanePhase* waits = lanes.phase(phases::metrics);
+  if (waits == nullptr) return;
+  EXPECT_GT(reduces->busy, waits->busy);
+  EXPECT_LE(reduces->row, waits->row);
+}
 
 TEST(StepLanes, ABinHasTheColourOfWhatTakesMostOfIt) {
   test::Made made;
