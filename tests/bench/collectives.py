@@ -45,7 +45,7 @@ def main():
     print(machine_line(), end="\n\n")
     print("| size | backend | ms | PyTorch's Gloo, ms | times as fast |")
     print("| --- | --- | ---: | ---: | --- |")
-    for size, backend in rounds[0]:
+    for size, backend in dict.fromkeys(key for r in rounds for key in r):
         both = [(r[size, backend], r[size, "torch"]) for r in rounds
                 if (size, backend) in r and (size, "torch") in r]
         if backend == "torch" or not both:
