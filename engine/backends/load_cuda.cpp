@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include "engine/backends/backend.h"
+#include "engine/backends/engine_folder.h"
 
 namespace lockstep {
 
@@ -14,17 +15,8 @@ namespace {
 const CudaModule* stand_in = nullptr;
 
 #ifdef LOCKSTEP_HAS_CUDA
-/// Returns the folder of the library that contains this function.
-std::string own_folder() {
-  Dl_info here{};
-  dladdr(reinterpret_cast<void*>(&cuda_module), &here);
-  const std::string path = here.dli_fname ? here.dli_fname : "";
-  const size_t slash = path.rfind('/');
-  return slash == path.npos ? "." : path.substr(0, slash);
-}
-
 const CudaModule* load() {
-  const std::string path = own_folder() + "/liblockstep_cuda.so";
+  const std::string path = engine_folder() + "/liblockstep_cuda.so";
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);  // never closed
   if (library == nullptr) {
     throw std::runtime_error(

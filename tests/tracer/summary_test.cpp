@@ -207,6 +207,24 @@ TEST(Sentence, JudgesNoDeviceThatComputesNothing) {
   EXPECT_EQ(text, std::string(kNullSentence) + ".");
 }
 
+// The bytes remain, and no time, speed or share of waiting.
+TEST(Null, HasNoTimesInSummaryAndDiff) {
+  Trace trace = minimal();
+  trace.lockstep["devices"][0]["name"] = "null:0";
+  std::string text = summary_text(summarize(trace));
+  EXPECT_NE(text.find("null: no times"), text.npos) << text;
+  EXPECT_NE(text.find("bytes per step"), text.npos) << text;
+  for (const char* told :
+       {"measured", "images/s", "µs", "waiting for", "longest path"}) {
+    EXPECT_EQ(text.find(told), text.npos) << told << " in\n" << text;
+  }
+  const TraceDiff diff = diff_traces(trace, minimal());
+  text = diff_text(diff, "a", "b");
+  EXPECT_NE(text.find("A = a (null: no times)"), text.npos) << text;
+  EXPECT_NE(text.find("there are no times to compare"), text.npos) << text;
+  for (const DiffRow& row : diff.rows) EXPECT_NE(row.unit, DiffRow::Unit::time);
+}
+
 TEST(Sentence, ComparesTheTimesOfOneDevice) {
   const Summary busy = summarize(with_slow_backward(10'000'000)), single = busy;
   EXPECT_EQ(limiting_sentence(busy, &single).rfind("2 devices take", 0), 0u);

@@ -5,23 +5,16 @@
 #include <stdexcept>
 #include <string>
 
+#include "engine/backends/engine_folder.h"
+
 namespace lockstep::distributed {
 
 #ifdef LOCKSTEP_HAS_MPI
 namespace {
 
-/// Returns the folder of the library that contains this function.
-std::string own_folder() {
-  Dl_info here{};
-  dladdr(reinterpret_cast<void*>(&make_mpi), &here);
-  const std::string path = here.dli_fname ? here.dli_fname : "";
-  const size_t slash = path.rfind('/');
-  return slash == path.npos ? "." : path.substr(0, slash);
-}
-
 /// Its symbols are global: Open MPI's own plug-ins look for libmpi's there.
 MakeMpi* load() {
-  const std::string path = own_folder() + "/liblockstep_mpi.so";
+  const std::string path = engine_folder() + "/liblockstep_mpi.so";
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_GLOBAL);  // never closed
   void* function = library ? dlsym(library, kMpiSymbol) : nullptr;
   if (function == nullptr) {
