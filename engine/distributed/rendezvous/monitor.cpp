@@ -17,6 +17,12 @@ Milliseconds interval_for(Milliseconds timeout) {
 constexpr Milliseconds kLastResort{1500};
 constexpr const char* kFix = "fix: restart all ranks";
 
+/// The store dies with the process that hosts it. `error` is what its client noticed.
+std::string store_lost(const std::string& error) {
+  return fmt::format("rank 0, which hosts the store, hangs or has died: {}; {}", error,
+                     kFix);
+}
+
 }  // namespace
 
 Monitor::Monitor(std::shared_ptr<Store> store, ProcessGroup& group,
@@ -54,7 +60,8 @@ void Monitor::work() {
     lock.lock();
     round_over_ = true;
     store_trouble_ = trouble;
-    const std::string blame = trouble.empty() ? gone_or_failed() : trouble;
+    const std::string blame =
+        trouble.empty() ? gone_or_failed() : store_lost(trouble);
     if (!blame.empty() && !closing_ && act_on(blame)) {
       lock.unlock();
       last_resort_(blame);
@@ -131,17 +138,17 @@ std::string Monitor::explain(const std::string& error) {
     explaining_ = true;
   }
   const auto says = [&](const char* text) { return error.find(text) != error.npos; };
+  // This thread may use the store, and find it lost, before the monitor's next round.
+  if (says("(hosted by rank 0)") && !says("hosts the store")) return store_lost(error);
   const bool broke = says("the connection to") || says("cannot reach rank");
   const bool late = says("did not reach");
   const auto deadline = deadline_after(Milliseconds(1000));
   while (true) {
-    if (!store_answers()) {
-      return fmt::format("rank 0, which hosts the store, hangs or has died: {}; {}",
-                         store_trouble_.empty() ? error : store_trouble_, kFix);
-    }
+    const bool lost = !store_answers();
     std::string blame;
     {
       std::lock_guard lock(mutex_);
+      if (lost) return store_lost(store_trouble_.empty() ? error : store_trouble_);
       blame = gone_or_failed();
       if (blame.empty() && (late || broke)) blame = silent();
       if (blame.empty() && late) blame = behind();

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <future>
 
 #include "engine/distributed/rendezvous/file_store.h"
 #include "engine/distributed/rendezvous/monitor.h"
@@ -186,6 +187,37 @@ TEST(StoreMonitor, NamesTheRankThatDied) {
   Monitor monitor(store, group, milliseconds(500));
   EXPECT_EQ(monitor.explain("the connection to rank 1 broke"),
             "rank 1 died (it was at all_reduce #4); fix: restart all ranks");
+}
+
+/// A store whose host has died.
+class LostStore : public HashStore {
+ public:
+  Health beat(const Beat&) override {
+    throw StoreGone("the store at tcp://host:1 (hosted by rank 0) was lost");
+  }
+};
+
+constexpr const char* kNamesRank0 =
+    "rank 0, which hosts the store, hangs or has died: the store at tcp://host:1 "
+    "(hosted by rank 0) was lost; fix: restart all ranks";
+
+TEST(StoreMonitor, NamesRank0OnItsOwnThreadIfTheStoreIsLost) {
+  ProcessGroup group(std::make_unique<NoCommunicator>(3));
+  std::promise<std::string> said;
+  std::atomic<bool> first = true;
+  Monitor monitor(std::make_shared<LostStore>(), group, milliseconds(500),
+                  [&](const std::string& message) {
+                    if (first.exchange(false)) said.set_value(message);
+                  });
+  EXPECT_EQ(said.get_future().get(), kNamesRank0);
+}
+
+TEST(StoreMonitor, NamesRank0IfTheFailedCallUsedTheStore) {
+  ProcessGroup group(std::make_unique<NoCommunicator>(3));
+  Monitor monitor(std::make_shared<HashStore>(), group, milliseconds(500));
+  EXPECT_EQ(
+      monitor.explain("the store at tcp://host:1 (hosted by rank 0) was lost"),
+      kNamesRank0);
 }
 
 }  // namespace
