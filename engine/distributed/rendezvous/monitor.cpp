@@ -60,8 +60,7 @@ void Monitor::work() {
     lock.lock();
     round_over_ = true;
     store_trouble_ = trouble;
-    const std::string blame =
-        trouble.empty() ? gone_or_failed() : store_lost(trouble);
+    const std::string blame = trouble.empty() ? gone_or_failed() : store_lost(trouble);
     if (!blame.empty() && !closing_ && act_on(blame)) {
       lock.unlock();
       last_resort_(blame);

@@ -215,9 +215,8 @@ TEST(StoreMonitor, NamesRank0OnItsOwnThreadIfTheStoreIsLost) {
 TEST(StoreMonitor, NamesRank0IfTheFailedCallUsedTheStore) {
   ProcessGroup group(std::make_unique<NoCommunicator>(3));
   Monitor monitor(std::make_shared<HashStore>(), group, milliseconds(500));
-  EXPECT_EQ(
-      monitor.explain("the store at tcp://host:1 (hosted by rank 0) was lost"),
-      kNamesRank0);
+  EXPECT_EQ(monitor.explain("the store at tcp://host:1 (hosted by rank 0) was lost"),
+            kNamesRank0);
 }
 
 }  // namespace
