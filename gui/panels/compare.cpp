@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <span>
 
 #include "base/units.h"
 #include "gui/panels/panels.h"
@@ -303,13 +304,13 @@ constexpr float kComparedGap = 9;
 /// The stages get room last: the times and the table show the same step in less.
 ComparedParts compared_parts(const std::vector<OpenTrace*>& traces, float room,
                              size_t lines) {
-  constexpr float kStages = 215, kLeastTable = 190, kLowestTable = 90;
+  constexpr float kStages = 215, kLeastTable = 172, kLowestTable = 90;
   const float wanted = std::max(kLeastTable, 66 + 18 * static_cast<float>(lines));
-  const float full = stacked_height(traces, {kMostPhaseRows, true});
-  float low = stacked_height(traces, {kMostPhaseRows, false});
-  for (int rows = kMostPhaseRows - 1; rows > 0; --rows) {
+  const float full = stacked_height(traces, kStackedFits[0]);
+  float low = 0;
+  for (const StackedFit& fit : std::span(kStackedFits).subspan(1)) {
+    low = stacked_height(traces, fit);
     if (room >= low + kComparedGap + kLeastTable) break;
-    low = stacked_height(traces, {rows, false});
   }
   ComparedParts parts{0, low, kLeastTable};
   if (room < low + kComparedGap + kLowestTable) return {0, 0, room};

@@ -138,8 +138,9 @@ void add_split(const Model& model, uint32_t index, CollectiveRow& row,
     facts.push_back({"hidden", human_time(row.time.backward) + " behind backward"});
     facts.push_back({"", human_time(row.time.others()) + " behind other kernels"});
   } else {
-    facts.push_back({"hidden", human_time(row.time.took - row.time.exposed) +
-                                   ", in unknown phases"});
+    const int64_t hidden = row.time.took - row.time.exposed;
+    facts.push_back(
+        {"hidden", human_time(hidden) + (hidden > 0 ? ", in unknown phases" : "")});
   }
   facts.push_back({"exposed", human_time(row.time.exposed)});
   if (row.time.exposed > 0) {

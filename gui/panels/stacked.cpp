@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
+#include <iterator>
 
 #include "base/units.h"
 #include "gui/panels/panels.h"
@@ -15,7 +16,7 @@ namespace {
 
 constexpr float kStackedTitle = 32, kStackedMargin = 7, kStackedAxis = 16;
 constexpr float kStackedLabels = 150;
-constexpr float kBand = 17, kOwnLane = 17, kAllLane = 18, kSharedLanes = 2 * kAllLane;
+constexpr float kBand = 17, kOwnLane = 17, kAllLane = 18;
 constexpr float kStackedGap = 28, kWidestGap = 72;
 constexpr double kMostlyWaits = 0.1;  ///< a phase whose busiest device is busy for less
 
@@ -25,9 +26,9 @@ float bands_height(const StepLanes& lanes, const StackedFit& fit) {
   return kBand * static_cast<float>(std::clamp(lanes.rows, 1, fit.rows));
 }
 
-float lanes_height(const StepLanes& lanes, bool own) {
+float lanes_height(const StepLanes& lanes, const StackedFit& fit) {
   if (!has_lanes(lanes)) return 0;
-  if (!own || lanes.devices.empty()) return kSharedLanes;
+  if (!fit.own || lanes.devices.empty()) return fit.transfers ? 2 * kAllLane : kAllLane;
   return kOwnLane * static_cast<float>(lanes.devices.size());
 }
 
@@ -80,22 +81,23 @@ void draw_device_lanes(const Ui& ui, const Rect& room, const StepLane& lane,
 }
 
 void draw_step_lanes(const Ui& ui, const StackedBlock& block, const OpenTrace& trace,
-                     const StepLanes& lanes, bool own) {
+                     const StepLanes& lanes, const StackedFit& fit) {
   if (!has_lanes(lanes)) return;
   const float wide = static_cast<float>(block.length) * block.per_ns;
   Rect room = block.lanes, names = block.labels;
   room.w = wide;
   names.take_top(block.bands.h);
   const Theme& t = ui.theme;
-  if (!own || lanes.devices.empty()) {
+  if (!fit.own || lanes.devices.empty()) {
     const size_t count = trace.model->devices.size();
-    const Rect top = room.take_top(room.h - kAllLane + 2);
+    const Rect top = room.take_top(kAllLane + (fit.transfers ? 2 : 0));
     draw_step_lane(ui, {top.x, top.y + 3, top.w, top.h - 3}, lanes.all.computing,
                    *trace.model, true);
-    draw_step_lane(ui, {room.x, room.y + 2, room.w, room.h - 4}, lanes.all.transferring,
-                   *trace.model, false);
     ui.text_cut(names.x, top.y + 3, names.w, Type::small, t.dim,
                 fmt::format("{} device{} busy", count, count == 1 ? "" : "s"));
+    if (!fit.transfers) return;
+    draw_step_lane(ui, {room.x, room.y + 2, room.w, room.h - 4}, lanes.all.transferring,
+                   *trace.model, false);
     ui.text_cut(names.x, room.y, names.w, Type::small, t.dim, "transfers");
     return;
   }
@@ -304,17 +306,16 @@ float stacked_height(const std::vector<OpenTrace*>& traces, const StackedFit& fi
                kStackedGap;  // a gap less than blocks
   for (OpenTrace* trace : traces) {
     const StepLanes& lanes = lanes_here(*trace);
-    high += bands_height(lanes, fit) + lanes_height(lanes, fit.own) + kStackedGap;
+    high += bands_height(lanes, fit) + lanes_height(lanes, fit) + kStackedGap;
   }
   return high;
 }
 
 StackedFit stacked_fit(const std::vector<OpenTrace*>& traces, float height) {
-  StackedFit fit{kMostPhaseRows, true};
-  if (height >= stacked_height(traces, fit)) return fit;
-  fit.own = false;
-  while (fit.rows > 1 && height < stacked_height(traces, fit)) --fit.rows;
-  return fit;
+  for (const StackedFit& fit : kStackedFits) {
+    if (height >= stacked_height(traces, fit)) return fit;
+  }
+  return *std::rbegin(kStackedFits);
 }
 
 StackedLayout lay_out_stacked(const Rect& inside,
@@ -337,7 +338,7 @@ StackedLayout lay_out_stacked(const Rect& inside,
     const StepLanes& lanes = lanes_here(*trace);
     StackedBlock block;
     const float bands = bands_height(lanes, layout.fit);
-    const float below = lanes_height(lanes, layout.fit.own);
+    const float below = lanes_height(lanes, layout.fit);
     Rect whole = room.take_top(bands + below);
     block.labels = whole.take_left(kStackedLabels);
     block.bands = whole.take_top(bands);
@@ -363,7 +364,7 @@ void draw_stacked(const Ui& ui, const Rect& area, App& app,
     const StackedBlock& block = layout.blocks[i];
     const StepLanes& lanes = lanes_here(*traces[i]);
     draw_shorter(ui, block, longest, lanes.on_devices);
-    draw_step_lanes(ui, block, *traces[i], lanes, layout.fit.own);
+    draw_step_lanes(ui, block, *traces[i], lanes, layout.fit);
     if (i + 1 < traces.size()) {
       draw_links(ui, block, layout.blocks[i + 1], lanes, lanes_here(*traces[i + 1]));
     }

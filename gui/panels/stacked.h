@@ -22,7 +22,16 @@ std::string compared_name(const std::vector<OpenTrace*>& traces, size_t index);
 struct StackedFit {
   int rows = kMostPhaseRows;  ///< of phases, at most; the first has the main ones
   bool own = false;           ///< two lanes for each device; else for each trace
+  bool transfers = true;      ///< the second lane of a trace
 };
+
+/// From the most to the least. Phases are worth more than transfers: what overlaps, as
+/// ddp's forward and backward on different ranks, needs a second row.
+inline constexpr StackedFit kStackedFits[] = {{kMostPhaseRows, true, true},
+                                              {kMostPhaseRows, false, true},
+                                              {2, false, true},
+                                              {2, false, false},
+                                              {1, false, false}};
 
 /// Returns the height that the panel needs.
 float stacked_height(const std::vector<OpenTrace*>& traces, const StackedFit& fit);

@@ -38,31 +38,49 @@ void arrange(TimelineFrame& frame, Rect inside) {
   frame.plot = inside;
   frame.axis.take_left(kLabels);
   if (frame.overview.h > 0) frame.overview.take_left(kLabels);
-  frame.cache.axis = frame.axis, frame.cache.labels = frame.labels;
-  frame.cache.plot = frame.plot, frame.cache.overview = frame.overview;
+  frame.room = frame.plot.h;
+}
+
+/// Lets the plot start and end between two rows, so that none is cut.
+void fit_rows(TimelineFrame& frame) {
+  const std::vector<float>& starts = frame.cache.layout.row_starts;
+  const float hidden = frame.cache.layout.height - frame.room;
+  frame.top = 0;
+  frame.plot.h = frame.labels.h = frame.room;
+  float& scroll = frame.view.scroll;
+  scroll = hidden > 0 ? std::clamp(scroll, 0.0f, hidden) : 0;
+  if (hidden <= 0) return;
+  if (scroll > 0) frame.top = *std::ranges::lower_bound(starts, scroll);
+  if (scroll == hidden) scroll = frame.top;
+  const auto below = std::ranges::upper_bound(starts, frame.top + frame.room);
+  const float end = *std::prev(below);  // of the last row that fits
+  if (end > frame.top) frame.plot.h = frame.labels.h = end - frame.top;
 }
 
 void lay_out_lanes(TimelineFrame& frame) {
   TimelineCache& cache = frame.cache;
   const int focus = cache.ranks > 1 ? frame.trace.state.rank : -1;
   const bool tracks = frame.app.settings.tracks;
-  if (cache.layout_room != frame.plot.h || cache.layout_open != frame.view.open ||
+  if (cache.layout_room != frame.room || cache.layout_open != frame.view.open ||
       cache.layout_focus != focus || cache.layout_tracks != tracks) {
     cache.layout =
-        lay_out(frame.model, cache.lod, frame.view.open, frame.plot.h, focus, tracks);
+        lay_out(frame.model, cache.lod, frame.view.open, frame.room, focus, tracks);
     cache.layout_tracks = tracks;
     cache.layout_focus = focus;
-    cache.layout_room = frame.plot.h;
+    cache.layout_room = frame.room;
     cache.layout_open = frame.view.open;
   }
+  fit_rows(frame);
   if (cache.hits.needle != frame.app.settings.search) {
     cache.hits = find_hits(frame.model, cache.lod, frame.app.settings.search);
   }
 }
 
-void clamp_scroll(const TimelineFrame& frame) {
-  const float most = std::max(0.0f, frame.cache.layout.height - frame.plot.h);
-  frame.view.scroll = std::round(std::clamp(frame.view.scroll, 0.0f, most));
+void remember_places(const TimelineFrame& frame) {
+  TimelineCache& cache = frame.cache;
+  cache.axis = frame.axis, cache.labels = frame.labels;
+  cache.plot = frame.plot, cache.overview = frame.overview;
+  cache.top = frame.top;
 }
 
 /// Captures the mouse over the card, so that nothing beneath it receives clicks.
@@ -128,7 +146,8 @@ void draw_timeline(const Ui& ui, const Rect& area, App& app) {
   prepare_tracks(frame);  // it may have changed the order
   follow_position(frame);
   clamp_view(frame.model, frame.view, frame.plot.w);
-  clamp_scroll(frame);
+  fit_rows(frame);
+  remember_places(frame);
 
   draw_title_bar(frame, area);
   draw_grid(frame);

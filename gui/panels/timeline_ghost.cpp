@@ -55,8 +55,7 @@ void draw_ghost(const TimelineFrame& frame) {
   const ImU32 ink = ghost_ink(frame.ui.theme);
   frame.ui.list->PushClipRect(frame.plot.min(), frame.plot.max(), true);
   const LaneLayout& layout = frame.cache.layout;
-  const auto [first, last] =
-      layout.between(frame.view.scroll, frame.view.scroll + frame.plot.h);
+  const auto [first, last] = layout.between(frame.top, frame.top + frame.plot.h);
   for (size_t i = first; i < last; ++i) {
     const Strip& strip = layout.strips[i];
     if (strip.role == Strip::Role::head || strip.role == Strip::Role::track) continue;

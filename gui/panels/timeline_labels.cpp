@@ -110,7 +110,7 @@ void draw_labels(const TimelineFrame& frame) {
                   frame.labels.h};
   frame.ui.list->PushClipRect(room.min(), room.max(), true);
   const auto [first, last] =
-      frame.cache.layout.between(frame.view.scroll, frame.view.scroll + frame.plot.h);
+      frame.cache.layout.between(frame.top, frame.top + frame.plot.h);
   float names_until =
       room.y;  // names of streams that have no head: one below the other
   for (size_t i = first; i < last; ++i) {
@@ -128,7 +128,7 @@ void draw_labels(const TimelineFrame& frame) {
 }
 
 const Strip* strip_at(const TimelineFrame& frame, ImVec2 point, uint32_t& depth) {
-  const float y = point.y - frame.plot.y + frame.view.scroll;
+  const float y = point.y - frame.plot.y + frame.top;
   const LaneLayout& layout = frame.cache.layout;
   const auto [first, last] = layout.between(y, y + 0.1f);
   if (first >= last) return nullptr;

@@ -52,8 +52,7 @@ class LanePainter {
  private:
   void find_rows() {
     const LaneLayout& layout = f_.cache.layout;
-    const auto [first, last] =
-        layout.between(f_.view.scroll, f_.view.scroll + f_.plot.h);
+    const auto [first, last] = layout.between(f_.top, f_.top + f_.plot.h);
     for (size_t i = first; i < last; ++i) {
       const Strip& strip = layout.strips[i];
       if (strip.role == Role::head || strip.role == Role::track) continue;

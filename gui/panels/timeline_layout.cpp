@@ -62,6 +62,7 @@ class Builder {
         whole(number, rank);
     }
     layout_.height = y_;
+    find_row_starts();
     return std::move(layout_);
   }
 
@@ -172,6 +173,19 @@ class Builder {
     strip.pitch = height + 2;
     y_ += strip.height();
     layout_.strips.push_back(strip);
+  }
+
+  void find_row_starts() {
+    uint32_t group_above = UINT32_MAX;
+    for (const Strip& strip : layout_.strips) {
+      const bool is_mini = strip.role == Role::mini;
+      for (int row = 0; row < strip.rows; ++row) {
+        const float y = strip.y + static_cast<float>(row) * strip.pitch;
+        if (!is_mini || strip.group != group_above) layout_.row_starts.push_back(y);
+        group_above = is_mini ? strip.group : UINT32_MAX;
+      }
+    }
+    layout_.row_starts.push_back(layout_.height);
   }
 
   bool has_collectives(const Lane& lane) const {

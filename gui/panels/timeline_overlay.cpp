@@ -229,7 +229,7 @@ void draw_scrollbar(const TimelineFrame& frame) {
   const float content = frame.cache.layout.height;
   if (content <= frame.plot.h + 0.5f) return;
   const float grip = std::max(20.0f, frame.plot.h * frame.plot.h / content);
-  const float share = frame.view.scroll / (content - frame.plot.h);
+  const float share = std::min(1.0f, frame.view.scroll / (content - frame.room));
   frame.ui.fill(
       {frame.plot.right() + 4, frame.plot.y + (frame.plot.h - grip) * share, 4, grip},
       with_alpha(frame.ui.theme.dim, frame.hovered ? 0.6f : 0.35f), 2);

@@ -51,6 +51,9 @@ struct Strip {
 struct LaneLayout {
   std::vector<Strip> strips;            ///< from top to bottom
   std::vector<uint32_t> strip_of_lane;  ///< UINT32_MAX if not shown
+  /// Where rows start, in ascending order, and `height`. A folded group of threads is
+  /// one.
+  std::vector<float> row_starts;
   float height = 0;
   /// Returns the range [first, last) of strips that touch [top, bottom].
   std::pair<size_t, size_t> between(float top, float bottom) const;
@@ -111,6 +114,7 @@ struct TimelineCache {
   Lod lod;
   int ranks = 1;
   Rect axis, labels, plot, overview;  ///< positions in the previous frame
+  float top = 0;                      ///< what the plot started with in it
   LaneLayout layout;
   std::vector<uint32_t> layout_open;
   float layout_room = -1;
@@ -148,12 +152,14 @@ struct TimelineFrame {
   TimelineCache& cache;
   Rect axis, labels, plot, overview;
   ImVec2 mouse{};
+  float room = 0;        ///< height for the lanes; `plot` ends after the last whole row
+  float top = 0;         ///< what the plot starts with: view.scroll, or the next row
   Rect toggle;           ///< the switch of the tracks, in the title bar
   bool hovered = false;  ///< the mouse is over the card and nothing covers it
   std::array<ImU32, 256> colours{};  ///< by event class
 
   Scale scale() const { return {view.from, view.to, plot.x, plot.w}; }
-  float top_of(const Strip& strip) const { return plot.y + strip.y - view.scroll; }
+  float top_of(const Strip& strip) const { return plot.y + strip.y - top; }
   void count(size_t primitives) const { view.primitives += primitives; }
   const ShortName& name_of(const Event& event);
   int64_t queued_before(uint32_t event);  ///< ns

@@ -269,7 +269,7 @@ void draw_tracks(const TimelineFrame& frame) {
   if (frame.cache.tracks == nullptr || !frame.app.settings.tracks) return;
   frame.ui.list->PushClipRect(frame.plot.min(), frame.plot.max(), true);
   const auto [first, last] =
-      frame.cache.layout.between(frame.view.scroll, frame.view.scroll + frame.plot.h);
+      frame.cache.layout.between(frame.top, frame.top + frame.plot.h);
   std::vector<PortColumns> ports;
   for (size_t i = first; i < last; ++i) {
     const Strip& strip = frame.cache.layout.strips[i];

@@ -87,7 +87,7 @@ ImU32 reason_colour(const Theme& theme, const std::string& why) {
                   {reasons::all_reduce, &Theme::pink},
                   {reasons::average, &Theme::pink},
                   {reasons::scatter, &Theme::sky},
-                  {reasons::h2d, &Theme::blue},
+                  {reasons::h2d, &Theme::sky},
                   {reasons::gather, &Theme::green},
                   {reasons::grad_scatter, &Theme::slate},
                   {reasons::targets, &Theme::sky},
@@ -103,7 +103,7 @@ ImU32 reason_colour(const Theme& theme, const std::string& why) {
 ImU32 phase_colour(const Theme& theme, const std::string& phase) {
   return look_up(theme, phase,
                  {{phases::data, &Theme::grey},
-                  {phases::h2d, &Theme::blue},
+                  {phases::h2d, &Theme::sky},
                   {phases::scatter, &Theme::sky},
                   {phases::replicate, &Theme::lime},
                   {phases::forward, &Theme::blue},

@@ -30,7 +30,7 @@ TEST(Stacked, TheLongestStepFillsTheWidthAndNothingIsOutside) {
   Compared compared(1024, 640);
   const auto traces = compared.traces();
   for (const float height : {0.0f, 60.0f, 150.0f, 400.0f}) {
-    const float least = stacked_height(traces, {1, false});
+    const float least = stacked_height(traces, {1, false, false});
     const Rect inside{20, 40, 900, least - 32 + height};
     const StackedLayout layout = lay_out_stacked(inside, traces);
     ASSERT_EQ(layout.blocks.size(), 2u);
@@ -58,6 +58,9 @@ TEST(Stacked, ShowsAsMuchAsFits) {
   EXPECT_FALSE(stacked_fit(traces, full - 1).own);
   EXPECT_EQ(stacked_fit(traces, low).rows, kMostPhaseRows);
   EXPECT_LT(stacked_fit(traces, low - 1).rows, kMostPhaseRows);
+  const float two = stacked_height(traces, {2, false, true});
+  EXPECT_EQ(stacked_fit(traces, two - 1).rows, 2);
+  EXPECT_FALSE(stacked_fit(traces, two - 1).transfers);
   EXPECT_EQ(stacked_fit(traces, 0).rows, 1);
 }
 

@@ -184,6 +184,29 @@ TEST(Timeline, ManyLanesAreReachable) {
   EXPECT_EQ(stage.trace().state.event, target);
 }
 
+TEST(Timeline, CutsNoRowAtItsEdges) {
+  std::vector<std::string> list;
+  for (int i = 0; i < 40; ++i) list.push_back(kernel("k", i, 10.0 * i, 50));
+  Stage stage(model_of(list));
+  const LaneLayout& layout = stage.cache().layout;
+  size_t shown = 0, last_shown = 0;
+  for (float scroll = 0; scroll < layout.height; scroll += 7) {
+    stage.view().scroll = scroll;
+    stage.frame();
+    const float top = stage.cache().top, bottom = top + stage.cache().plot.h;
+    for (const Strip& strip : layout.strips) {
+      const float end = strip.y + strip.row_height;
+      if (end <= top || strip.y >= bottom) continue;
+      EXPECT_GE(strip.y, top) << scroll;
+      EXPECT_LE(end, bottom) << scroll;
+      ++shown;
+      last_shown += &strip == &layout.strips.back();
+    }
+  }
+  EXPECT_GT(shown, 40u);
+  EXPECT_GT(last_shown, 0u);
+}
+
 size_t tracks_shown(Stage& stage, Strip::Track what) {
   const auto& strips = stage.cache().layout.strips;
   return static_cast<size_t>(
