@@ -161,8 +161,12 @@ void draw_right(const Ui& ui, const Rect& bar, float limit, App& app) {
   const std::string step_text = fmt::format("step {}", model.steps[state.step].number);
   const std::string phase =
       state.phase == kNoEvent ? "" : model.name_of(model.events[state.phase]);
+  const bool in_phase = !phase.empty() && phase != names::step;
+  // In time order, devices may be in another phase than the host.
+  const bool of_host =
+      !program && model.lanes[model.events[state.event].lane].is_host();
   const std::string where =
-      phase.empty() || phase == names::step ? step_text : step_text + " · " + phase;
+      in_phase ? step_text + (of_host ? " · host: " : " · ") + phase : step_text;
   const std::string time = fmt::format("{:.3f} ms", since);
   const std::string pace = pace_text(trace, settings.transport);
   // In decreasing order of importance, placed from the right.
