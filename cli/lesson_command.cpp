@@ -46,6 +46,7 @@ const char* state_of(const Workspace& workspace, const Lesson& lesson) {
 std::string remark(const Lesson& lesson, const Progress& progress) {
   std::vector<std::string> remarks;
   if (lesson.quiz) remarks.push_back("requires no compiler");
+  if (lesson.python) remarks.push_back("requires python3-torch");
   if (progress.checkpoints > 0 && !progress.passed) {
     remarks.push_back(fmt::format("{} of {} checkpoints", progress.checkpoints,
                                   lesson.checkpoints.size()));
@@ -67,7 +68,7 @@ int list(const LessonOptions& o) {
                       {"title", lesson.title},
                       {"goal", lesson.goal},
                       {"minutes", lesson.minutes},
-                      {"needs_compiler", !lesson.quiz},
+                      {"needs_compiler", lesson.compiled()},
                       {"state", state_of(workspace, lesson)},
                       {"passed_on", progress.passed_on},
                       {"checks", progress.checks},
@@ -104,7 +105,7 @@ int list(const LessonOptions& o) {
 }
 
 void prepare_headers(const Workspace& workspace, const Lesson& lesson) {
-  if (lesson.quiz || lessons::headers_are_prepared(workspace)) return;
+  if (!lesson.compiled() || lessons::headers_are_prepared(workspace)) return;
   std::fputs("Compiling the engine's headers once to speed up checks…\n", stderr);
   try {
     lessons::prepare_headers(workspace);

@@ -11,6 +11,7 @@
 #include "base/program.h"
 #include "lessons/machine/judge.h"
 #include "lessons/machine/own_code.h"
+#include "lessons/machine/python.h"
 #include "lessons/machine/results.h"
 #include "lessons/machine/stuck.h"
 
@@ -121,6 +122,14 @@ double seconds_since(std::chrono::steady_clock::time_point start) {
       .count();
 }
 
+/// Asks Python whether it can read the learner's file.
+Built parse(const Workspace& workspace, const Lesson& lesson) {
+  const fs::path file = workspace.file(lesson);
+  const std::string error = syntax_error(python_for(lesson), file);
+  return {error.empty(), file, without_prefix(error, workspace.root().string() + "/"),
+          ""};
+}
+
 std::map<std::string, std::string> environment_of(const Workspace& workspace,
                                                   const Built& built,
                                                   const JudgedProcess& process) {
@@ -154,11 +163,14 @@ Verdict check(const Workspace& workspace, const Lesson& lesson, Sanitizer saniti
   verdict.asked = checkpoint;
   Built built{true, workspace.file(lesson), "", ""};
   const auto start = std::chrono::steady_clock::now();
-  if (!lesson.quiz) built = build_library(workspace, lesson, sanitizer);
+  if (lesson.compiled()) built = build_library(workspace, lesson, sanitizer);
+  if (lesson.python) built = parse(workspace, lesson);
   verdict.build_seconds = seconds_since(start);
   if (!built.ok) {
     verdict.message =
-        "It does not compile yet. The compiler's first message matters most:";
+        lesson.python
+            ? "Python cannot read it yet:"
+            : "It does not compile yet. The compiler's first message matters most:";
     verdict.output = built.messages;
     judge_checkpoints(lesson, verdict);
     return verdict;

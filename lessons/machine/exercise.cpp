@@ -78,21 +78,23 @@ std::string skeleton_of(std::string_view exercise, const std::string& name) {
 
 std::string solution_of(std::string_view exercise, const std::string& name) {
   std::string text;
-  std::string jump;   // `return;` or `continue;`, held back until needed
-  bool stub = false;  // inside a call to not_written
+  std::string jump;       // `return;` or `continue;`, held back until needed
+  std::string_view stub;  // the end of the placeholder that we are in; "" outside
   for (const Line& line : lines_of(exercise, name)) {
     if (line.marker) continue;
     const std::string_view words = std::string_view(line.text).substr(
         std::min(line.text.find_first_not_of(' '), line.text.size()));
-    stub = stub || words.starts_with("lessons::not_written(");
-    if (stub) {
+    if (words.starts_with("lessons::not_written(")) stub = ");\n";
+    if (words.starts_with("raise NotImplementedError(")) stub = ")\n";
+    if (!stub.empty()) {
       jump.clear();  // it only separated the solution from the stub
-      stub = !line.text.ends_with(");\n");
+      if (line.text.ends_with(stub)) stub = {};
       continue;
     }
     text += jump;
     jump.clear();
-    const bool jumps = words == "return;\n" || words == "continue;\n";
+    const bool jumps =
+        words == "return;\n" || words == "continue;\n" || words == "return\n";
     (jumps && !line.region.empty() ? jump : text) += line.text;
   }
   text += jump;

@@ -16,7 +16,7 @@ namespace lockstep::lessons {
 std::string skeleton_of(std::string_view exercise, const std::string& name);
 
 /// Returns the solution: the exercise without markers and without the placeholders for
-/// missing code (`lessons::not_written(…);`).
+/// missing code (`lessons::not_written(…);`, `raise NotImplementedError(…)`).
 std::string solution_of(std::string_view exercise, const std::string& name);
 
 }  // namespace lockstep::lessons

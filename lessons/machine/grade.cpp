@@ -192,6 +192,11 @@ double seconds_from(std::chrono::steady_clock::time_point start) {
 }  // namespace
 
 Grade grade(const Workspace& workspace, const Lesson& lesson) {
+  if (lesson.python) {
+    throw std::runtime_error(fmt::format(
+        "lesson {} runs Python, which the sandbox of --grade does not contain; fix: {}",
+        lesson.number, lesson_command(fmt::format("check {}", lesson.number))));
+  }
   const Scratch scratch;
   const fs::path program = scratch.path() / "program";
   write_program_without_answers(program);

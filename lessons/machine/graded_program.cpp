@@ -47,7 +47,8 @@ size_t offset_in_program(const char* byte) {
 
 bool is_exercise(const std::string& path) {
   return path.starts_with("lessons/") && !path.starts_with("lessons/machine/") &&
-         (path.ends_with("/exercise.cpp") || path.ends_with("/exercise.txt"));
+         (path.ends_with("/exercise.cpp") || path.ends_with("/exercise.txt") ||
+          path.ends_with("/exercise.py"));
 }
 
 void write(const fs::path& path, const std::string& bytes) {
@@ -90,8 +91,7 @@ void write_lesson_without_answers(const Lesson& lesson, const fs::path& to) {
   for (const char* name : {"lesson.json", "hints.md", "trace.json.gz"}) {
     if (const auto bytes = lesson_file(lesson.slug, name)) write(to / name, *bytes);
   }
-  const char* exercise = lesson.quiz ? "exercise.txt" : "exercise.cpp";
-  write(to / exercise, skeleton_of(lesson.exercise(), lesson.slug));
+  write(to / lesson.exercise_name(), skeleton_of(lesson.exercise(), lesson.slug));
 }
 
 std::string hash_of_program() {
@@ -102,8 +102,8 @@ std::string hash_of_program() {
 
 std::string hash_of_lesson(const Lesson& lesson) {
   std::string bytes;
-  for (const char* name :
-       {"lesson.json", "exercise.cpp", "exercise.txt", "check.cpp", "trace.json.gz"}) {
+  for (const char* name : {"lesson.json", "exercise.cpp", "exercise.txt", "exercise.py",
+                           "judge.py", "check.cpp", "trace.json.gz"}) {
     bytes += lesson_file(lesson.slug, name).value_or("");
     bytes += '\0';
   }

@@ -132,7 +132,7 @@ int judge(const Lesson& lesson, const Judging& files) {
   name_workspace_in_commands(named ? named : "");
   if (!files.tests.empty()) load_tests(files.tests, lesson.number);
   const std::vector<Test> tests = tests_of(lesson.number);
-  if (!lesson.quiz) say({{"test", kOwnCode}, {"title", own_code_title(lesson)}});
+  if (lesson.compiled()) say({{"test", kOwnCode}, {"title", own_code_title(lesson)}});
   for (const Test& test : tests) say({{"test", test.name}, {"title", test.title}});
   Exam exam(files.library, files.traces, lesson.quiz ? read_text(files.library) : "");
   exam.set_lesson(lesson.number);
@@ -143,7 +143,8 @@ int judge(const Lesson& lesson, const Judging& files) {
     return row["status"] == "pass";
   };
   try {
-    bool passed = lesson.quiz || passes(kOwnCode, [&] { load(lesson, files.library); });
+    bool passed =
+        !lesson.compiled() || passes(kOwnCode, [&] { load(lesson, files.library); });
     for (const Test& test : tests) {  // later tests build on earlier ones
       passed = passed && passes(test.name, [&] { test.run(exam); });
       if (test.name == files.until) break;

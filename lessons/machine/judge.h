@@ -78,7 +78,7 @@ void decide(const Lesson& lesson, const JudgedProcess& process, Verdict& verdict
 
 /// The files of the judged process, and which tests it runs.
 struct Judging {
-  std::string library;  ///< the learner's; for a quiz, the file with the answers
+  std::string library;  ///< the learner's, or the file that is judged as it is
   std::string traces;   ///< folder for the traces of this run
   std::string tests;    ///< library containing the tests; empty: built in
   std::string until;    ///< last test to run; empty: all

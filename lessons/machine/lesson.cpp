@@ -63,6 +63,7 @@ Lesson read_lesson(const std::string& slug) {
   lesson.minutes = facts.at("minutes");
   lesson.file = facts.at("file");
   lesson.quiz = facts.value("quiz", false);
+  lesson.python = lesson.file.ends_with(".py");
   lesson.seconds = facts.value("seconds", lesson.seconds);
   lesson.run = facts.value("run", "");
   lesson.calls_traced = facts.value("calls_traced", true);
@@ -135,9 +136,11 @@ std::optional<std::string> lesson_file(const std::string& slug,
   return embedded("lessons/" + slug + "/" + name);
 }
 
-std::string Lesson::exercise() const {
-  return needed_file(slug, quiz ? "exercise.txt" : "exercise.cpp");
+const char* Lesson::exercise_name() const {
+  return quiz ? "exercise.txt" : python ? "exercise.py" : "exercise.cpp";
 }
+
+std::string Lesson::exercise() const { return needed_file(slug, exercise_name()); }
 
 const std::vector<Lesson>& all_lessons() {
   static const std::vector<Lesson> lessons = read_all();

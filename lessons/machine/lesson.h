@@ -24,13 +24,14 @@ struct Checkpoint {
 
 struct Lesson {
   int number = 0;
-  std::string slug;   ///< `05-scatter`, the folder's name
-  std::string title;  ///< `DataParallel I: scatter`
-  std::string goal;   ///< one sentence
-  int minutes = 0;    ///< approximate duration
-  std::string file;   ///< the learner's file in the workspace: `scatter.cpp`
-  bool quiz = false;  ///< answers in a text file; needs no compiler
-  int seconds = 20;   ///< time limit of one check
+  std::string slug;     ///< `05-scatter`, the folder's name
+  std::string title;    ///< `DataParallel I: scatter`
+  std::string goal;     ///< one sentence
+  int minutes = 0;      ///< approximate duration
+  std::string file;     ///< the learner's file in the workspace: `scatter.cpp`
+  bool quiz = false;    ///< answers in a text file; needs no compiler
+  bool python = false;  ///< the file is Python, and needs PyTorch
+  int seconds = 20;     ///< time limit of one check
   std::vector<std::string> slots;       ///< the engine's slots that the solution fills
   std::vector<std::string> not_called;  ///< the engine's own solutions to the exercise
   std::string run;           ///< arguments of `train` that call them; "": always
@@ -39,6 +40,10 @@ struct Lesson {
   std::vector<Checkpoint> checkpoints;  ///< of lessons over 40 minutes; else empty
   std::vector<std::string> hints;  ///< three, each more explicit than the previous one
 
+  /// Whether the learner's file is C++ that becomes a library.
+  bool compiled() const { return !quiz && !python; }
+  /// The name of the file with the exercise, in the lesson's folder.
+  const char* exercise_name() const;
   std::string exercise() const;  ///< the text with solution regions
 };
 

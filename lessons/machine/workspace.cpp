@@ -115,7 +115,7 @@ void Workspace::start(const Lesson& lesson) const {
         file(lesson).string(), lesson_command(fmt::format("reset {}", lesson.number))));
   }
   write_exercise(lesson);
-  if (lesson.quiz) return;
+  if (!lesson.compiled()) return;
   write(root_ / "compile_flags.txt",  // for clangd: completion in the learner's editor
         fmt::format("-std=c++20\n-I{}\n", headers().string()));
 }

@@ -335,6 +335,36 @@ class Course(Workspace):
         self.assertIn("name a folder of lessons with --course", errors)
 
 
+class Python(Workspace):
+    """Lesson 27's file is Python."""
+
+    def setUp(self):
+        super().setUp()
+        self.file = pathlib.Path(self.workspace, "27-back-to-python", "lab.py")
+
+    def test_without_pytorch(self):
+        self.lesson("start", 27)
+        _, errors = self.lesson("check", 27, code=1, LOCKSTEP_PYTHON="false")
+        self.assertEqual(errors, "lockstep: lesson 27 uses PyTorch, which false does "
+                         "not have; fix: apt-get install python3-torch, or name an "
+                         "interpreter that has it in LOCKSTEP_PYTHON\n")
+        self.assertFalse(pathlib.Path(self.workspace, "compile_flags.txt").exists())
+
+    def test_not_graded(self):
+        self.lesson("start", 27)
+        _, errors = self.lesson("check", 27, "--grade", code=1)
+        self.assertIn("lesson 27 runs Python", errors)
+
+    def test_no_python(self):
+        self.lesson("start", 27)
+        self.file.write_text("def average_gradients(model):\n  return (\n")
+        out, errors = self.lesson("check", 27, code=1)
+        if "which" in errors and "not have" in errors:
+            self.skipTest(errors)
+        self.assertIn("Python cannot read it yet", out)
+        self.assertIn("lab.py\", line 2", out)
+
+
 class Libraries(Workspace):
     """Invalid values of LOCKSTEP_SLOTS."""
 

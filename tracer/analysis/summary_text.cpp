@@ -144,7 +144,9 @@ std::string collective_table(const StepGroup& group, bool imported) {
 }
 
 /// Shows the steps of ranks that never meet in a collective: none waits for another.
-std::string step_table(const std::vector<MeanRank>& ranks) {
+/// An import shows only collectives that ran on a GPU; Gloo's are operators of the
+/// host.
+std::string step_table(const std::vector<MeanRank>& ranks, bool imported) {
   std::string text = fmt::format("\n  {:<20}{:>10}\n", "rank", "its step");
   const MeanRank* slowest = &ranks[0];
   for (const MeanRank& rank : ranks) {
@@ -156,10 +158,10 @@ std::string step_table(const std::vector<MeanRank>& ranks) {
   if (ranks.size() > kMaxRows) {
     text += fmt::format("  … and {} more\n", ranks.size() - kMaxRows);
   }
-  return text + fmt::format(
-                    "  the slowest step is rank {}'s. Means over steps; the ranks run "
-                    "no collectives.\n",
-                    slowest->rank);
+  return text + fmt::format("  the slowest step is rank {}'s. Means over steps; {}.\n",
+                            slowest->rank,
+                            imported ? "collectives on devices were not recorded"
+                                     : "the ranks run no collectives");
 }
 
 /// Shows the total cost of each rank's collectives in a step, and which rank is late:
@@ -169,7 +171,7 @@ std::string step_table(const std::vector<MeanRank>& ranks) {
 std::string rank_table(const StepGroup& group, bool imported) {
   const std::vector<MeanRank> ranks = group.mean_ranks();
   if (ranks.size() < 2) return {};
-  if (group.mean_collectives().empty()) return step_table(ranks);
+  if (group.mean_collectives().empty()) return step_table(ranks, imported);
   std::string text = communication_head("rank", "its step");
   const MeanRank *slowest = &ranks[0], *awaited = &ranks[0];
   for (const MeanRank& rank : ranks) {
