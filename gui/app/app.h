@@ -78,6 +78,8 @@ struct OpenTrace {
   size_t segment_step = SIZE_MAX;
   std::vector<CollectiveRow> collectives;  ///< of step and rank `collectives_of`
   std::pair<size_t, int> collectives_of{SIZE_MAX, 0};
+  std::string exposed_by_step;  ///< of rank `exposed_of`
+  int exposed_of = -1;
   CollectiveRow collective;  ///< the one that was last in focus
   TimelineView timeline;
   Director director;

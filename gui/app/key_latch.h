@@ -35,25 +35,34 @@ class KeyLatch {
 };
 
 /// Decides when a frame is drawn: a few after each input, as ImGui needs some to
-/// settle, continuously while something moves, and none otherwise.
+/// settle, continuously while something moves and a few after it, and none otherwise.
 class Pacing {
  public:
   void wake() { frames_ = kFrames; }
   /// Returns the seconds to wait for input; 0: do not wait. `moves`: an animation runs;
   /// `types`: a text field's cursor blinks.
-  double wait(bool moves, bool types) const {
+  double wait(bool moves, bool types) {
+    note(moves);
     return moves || frames_ > 0 ? 0 : types ? kBlink : kLong;
   }
   /// Returns true if a frame must be drawn after that wait.
   bool draws(bool moves, bool types) {
+    note(moves);
     if (frames_ > 0) return frames_--, true;
     return moves || types;
   }
 
  private:
+  /// What has just ended, as a background task, may have left something to draw.
+  void note(bool moves) {
+    if (moved_ && !moves) wake();
+    moved_ = moves;
+  }
+
   static constexpr int kFrames = 3;
   static constexpr double kBlink = 0.4, kLong = 10;
   int frames_ = kFrames;
+  bool moved_ = false;
 };
 
 }  // namespace lockstep::gui

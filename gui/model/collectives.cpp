@@ -127,15 +127,28 @@ std::string nothing_to_show(const Model& model) {
       mode.empty() ? "" : fmt::format(" (mode {})", mode));
 }
 
+/// Returns for which rank the others waited.
+std::string last_rank_words(const Model& model, const CollectiveRow& row) {
+  const uint32_t whole = model.collective_of(row.event);
+  if (whole == kNoEvent) return "";
+  const Event& last = model.events[model.collectives[whole].events.back()];
+  const int rank = model.lanes[last.lane].rank;
+  if (rank == row.time.rank) return " This rank started it last.";
+  const int64_t later = last.ts - model.events[row.event].ts;
+  return fmt::format(" **Rank {}** started it last, **{}** after this rank.", rank,
+                     human_time(later));
+}
+
 /// Returns what the exposed time consists of.
-std::string waiting_words(const CollectiveRow& row) {
+std::string waiting_words(const Model& model, const CollectiveRow& row) {
   if (row.time.unseen) {
     return "How much of that is **waiting for another rank** is unknown: the times of "
            "its messages were not measured.";
   }
   if (row.time.exposed_wait <= 0) return "Messages moved all that time.";
   return fmt::format("**{}** of that is waiting for other ranks: no message moved.",
-                     human_time(row.time.exposed_wait));
+                     human_time(row.time.exposed_wait)) +
+         last_rank_words(model, row);
 }
 
 /// Returns how the part of the time that is not exposed was hidden.
@@ -222,7 +235,7 @@ std::string exposed_words(const Model& model, const std::vector<CollectiveRow>& 
   std::string text = fmt::format(
       "**{}** is exposed for **{}** of {}: no kernel of {} ran then. {} {}",
       capitalised(row.name()), human_time(row.time.exposed), human_time(row.time.took),
-      whose, waiting_words(row), hidden_words(row));
+      whose, waiting_words(model, row), hidden_words(row));
   int64_t together = 0;
   size_t exposed = 0;
   for (const CollectiveRow& other : rows) {
@@ -240,6 +253,22 @@ std::string exposed_words(const Model& model, const std::vector<CollectiveRow>& 
                         buckets ? "buckets" : "collectives", human_time(together));
   }
   return text;
+}
+
+std::string exposed_by_step(const Model& model, int rank) {
+  const size_t count = model.steps.size();
+  if (count < 2 || count > kMostStepsTold || !model.has_device_times()) return "";
+  std::string text;
+  for (size_t number = 0; number < count; ++number) {
+    const auto rows = collectives_of(model, number, rank);
+    if (rows.empty()) continue;
+    const auto most = most_exposed(model, rows);
+    text += fmt::format(
+        "{}step {}: {}", text.empty() ? "" : "; ", model.steps[number].number,
+        most ? rows[*most].name() + ", " + human_time(rows[*most].time.exposed)
+             : "nothing");
+  }
+  return text.empty() ? "" : fmt::format("The most exposed by step: {}.", text);
 }
 
 std::string most_exposed_rank(const tracer::StepSummary& step) {

@@ -43,6 +43,12 @@ std::optional<size_t> most_exposed(const Model& model,
 /// nothing to tell, says why, and what to open instead.
 std::string exposed_words(const Model& model, const std::vector<CollectiveRow>& rows);
 
+/// Returns the most exposed bucket of each step of a rank, in one sentence, since steps
+/// differ: the first ones are often slow. Returns "" for traces of one step, of more
+/// than kMostStepsTold, without collectives or without times.
+std::string exposed_by_step(const Model& model, int rank);
+inline constexpr size_t kMostStepsTold = 6;
+
 /// Returns the rank and bucket that are exposed the longest in a step of several ranks,
 /// as a sentence; "" if none is. Without buckets, all collectives count.
 std::string most_exposed_rank(const tracer::StepSummary& step);

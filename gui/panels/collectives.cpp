@@ -193,6 +193,10 @@ const std::vector<CollectiveRow>& rows_here(OpenTrace& trace) {
     trace.collectives = collectives_of(*trace.model, here.first, here.second);
     trace.collectives_of = here;
   }
+  if (trace.exposed_of != here.second) {
+    trace.exposed_by_step = exposed_by_step(*trace.model, here.second);
+    trace.exposed_of = here.second;
+  }
   return trace.collectives;
 }
 
@@ -244,6 +248,7 @@ void draw_collectives(const Ui& ui, const Rect& area, App& app) {
   room = {room.x + 16, room.y + 10, room.w - 32, room.h - 18};
   room.take_top(ui.text_rich(room, Type::strong, Type::strong, t.dim, t.text,
                              exposed_words(model, rows) + worst_rank_words(trace) +
+                                 " " + trace.exposed_by_step +
                                  counted_elsewhere(trace) + disturbed_words(trace)) +
                 10);
   if (rows.empty()) return;

@@ -24,10 +24,11 @@ inline constexpr Template kEnglishHost[] = {
     {"ahead", "The host queues this in {time}; the devices finish **{behind} later**."},
     {"ahead", "It takes the host {time}."},
     {"later/kernel",
-     "The kernel is queued here; it ran **{delay} later** on {device}[, for {run}]."},
+     "The call queues the kernel, which ran **{delay} later** on {device}[, for "
+     "{run}]."},
     {"later/kernels",
-     "{kernels} kernels are queued here; the first ran **{delay} later** on {device}."},
-    {"later/copy", "The copy is queued here; it began **{delay} later**."},
+     "The call queues {kernels} kernels; the first ran **{delay} later** on {device}."},
+    {"later/copy", "The call queues the copy, which began **{delay} later**."},
     {"later/none", "It needs no work on a device."},
 
     // Where the recorded run failed.

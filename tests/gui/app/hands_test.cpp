@@ -69,6 +69,14 @@ TEST(Pacing, SleepsUnlessSomethingMovesOrArrived) {
   EXPECT_FALSE(pacing.draws(false, false));
   EXPECT_EQ(pacing.wait(true, false), 0);
   EXPECT_TRUE(pacing.draws(true, false));
+  EXPECT_EQ(pacing.wait(false, false), 0);  // it has ended: what it left is drawn
+  int after = 0;
+  while (pacing.draws(false, false)) ++after;
+  EXPECT_GE(after, 2);
+  EXPECT_TRUE(pacing.draws(true, false));
+  EXPECT_TRUE(pacing.draws(false, false)) << "it ended between waiting and drawing";
+  while (pacing.draws(false, false)) {
+  }
   EXPECT_LT(pacing.wait(false, true), 1);  // a text field's cursor blinks
   EXPECT_TRUE(pacing.draws(false, true));
   pacing.wake();

@@ -113,6 +113,36 @@ TEST(Collectives, WaitingForARankIsNotCommunication) {
       << text;
 }
 
+TEST(Collectives, TheLastRankIsNamed) {
+  const Model model = load_file(golden() / "minimal_ddp.json");
+  const auto words = [&](int rank) {
+    return exposed_words(model, collectives_of(model, 0, rank));
+  };
+  const std::string first = words(0), second = words(1);
+  EXPECT_NE(first.find("**Rank 1** started it last, **250 ns** after this rank."),
+            std::string::npos)
+      << first;
+  EXPECT_NE(second.find("This rank started it last."), std::string::npos) << second;
+}
+
+TEST(Collectives, TheMostExposedOfEachStepIsNamed) {
+  const std::string path = lesson("09-ring");
+  const Model model = load_file(path);
+  const tracer::Summary summary = tracer::summarize(tracer::read_trace(path));
+  ASSERT_GE(summary.train.steps.size(), 2u);
+  std::string expected;
+  for (const tracer::StepSummary& step : summary.train.steps) {
+    int64_t most = 0;
+    for (const tracer::CollectiveTime& time : step.collectives) {
+      if (time.rank == 1 && time.bucket >= 0) most = std::max(most, time.exposed);
+    }
+    expected += fmt::format("{}step {}: bucket 0, {}", expected.empty() ? "" : "; ",
+                            step.step, human_time(most));
+  }
+  EXPECT_EQ(exposed_by_step(model, 1), "The most exposed by step: " + expected + ".");
+  EXPECT_EQ(exposed_by_step(load_file(golden() / "minimal_ddp.json"), 0), "");
+}
+
 TEST(Collectives, TheMostExposedRankIsNamed) {
   tracer::StepSummary step;
   const auto add = [&](int64_t rank, int64_t bucket, int64_t exposed) {

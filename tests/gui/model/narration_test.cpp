@@ -95,7 +95,8 @@ TEST(Narration, OfTheMinimalTrace) {
        "and that calls **forward**."},
       {"aten::linear#1",
        "**aten::linear** multiplies [2, 5] by the weights [2, 5] and adds the bias: "
-       "**40 FLOP**. The kernel is queued here; it ran **1.50 µs later** on device 0, "
+       "**40 FLOP**. The call queues the kernel, which ran **1.50 µs later** on device "
+       "0, "
        "for 11.5 µs."},
       {"wait for the loss",
        "The host **waits 48.0 µs** for the number that item() returns, until device 0 "
@@ -131,7 +132,8 @@ TEST(Narration, OfADataParallelStep) {
        "host queues this in 700 µs; device 1 finishes **2.38 ms later**."},
       {"aten::conv2d",
        "**aten::conv2d** in conv1 moves the filters [8, 3, 3, 3] over [2, 3, 32, 32]: "
-       "**442 kFLOP**. The kernel is queued here; it ran **1.96 ms later** on device "
+       "**442 kFLOP**. The call queues the kernel, which ran **1.96 ms later** on "
+       "device "
        "1, for 1.00 ms."},
       {"conv2d@device 1",
        "**conv2d** of conv1 ran on device 1 for **1.00 ms** at **442 MFLOP/s**. Before "
@@ -140,11 +142,12 @@ TEST(Narration, OfADataParallelStep) {
       {"aten::batch_norm",
        "**aten::batch_norm** normalises each channel of [2, 8, 32, 32] with the mean "
        "and variance of **this device's chunk only**; the other chunks have theirs. "
-       "The kernel is queued here; it ran **2.80 ms later** on device 1, for 100 µs."},
+       "The call queues the kernel, which ran **2.80 ms later** on device 1, for 100 "
+       "µs."},
       {"ConvolutionBackward0",
        "**ConvolutionBackward0** computes both gradients of aten::conv2d in conv1, for "
-       "its input and for its filters: 885 kFLOP, **2.0 times** those of forward. 2 "
-       "kernels are queued here; the first ran **9.90 ms later** on device 1."},
+       "its input and for its filters: 885 kFLOP, **2.0 times** those of forward. The "
+       "call queues 2 kernels; the first ran **9.90 ms later** on device 1."},
   };
   expect_said(model, expected);
 }
