@@ -1,6 +1,7 @@
 #include "cli/hardware_profiles.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <filesystem>
 #include <fstream>
@@ -70,6 +71,15 @@ std::string list_hardware() {
         tracer::parse_hardware(profile, std::string(name));
     text += fmt::format("{:<22}{}\n{:<22}source: {}\n", name, hardware.description, "",
                         hardware.source);
+    if (!hardware.device_times) return;
+    std::vector<std::string> nets;
+    for (const tracer::PhaseTable& table : hardware.device_times->tables) {
+      nets.push_back(fmt::format("{} with {} to {}", table.arch, table.batches.front(),
+                                 table.batches.back()));
+    }
+    text += fmt::format("{:<22}times of {}: {} images of {} pixels\n", "",
+                        hardware.device_times->name, fmt::join(nets, ", "),
+                        hardware.device_times->tables.front().image_size);
   });
   return text;
 }

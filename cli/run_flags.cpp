@@ -1,8 +1,10 @@
 // The flags of a training run.
 #include "cli/flags.h"
+#include "cli/hardware_profiles.h"
 
 #include <cerrno>
 #include <cstdlib>
+#include <memory>
 #include <sstream>
 #include <vector>
 
@@ -27,6 +29,14 @@ std::vector<int> parse_device_ids(const std::string& text) {
     numbers.push_back(std::stoi(word));
   }
   return numbers;
+}
+
+std::shared_ptr<const tracer::Hardware> hardware_of(const std::string& name) {
+  try {
+    return std::make_shared<tracer::Hardware>(open_hardware(name));
+  } catch (const std::runtime_error& error) {
+    throw CLI::ValidationError("--hardware", error.what());
+  }
 }
 
 void add_flags_of_the_example(CLI::App& c, run::RunConfig& o) {
@@ -105,9 +115,16 @@ void add_own_flags(CLI::App& c, run::RunConfig& o) {
                "number of devices; if there are fewer GPUs, several share one")
       ->check(Numbers(1, 64))
       ->default_str("4 virtual; cuda: all GPUs");
-  add_choice<DeviceType>(
-      c, "--device-type", o.device.type,
-      "cpu: virtual devices; cuda: NVIDIA GPUs; null: computes nothing");
+  add_choice<DeviceType>(c, "--device-type", o.device.type,
+                         "cpu: virtual devices; cuda: NVIDIA GPUs; null: computes "
+                         "nothing; emulated: takes "
+                         "the times of --hardware");
+  c.add_option_function<std::string>(
+       "--hardware",
+       [&o](const std::string& name) { o.device.hardware = hardware_of(name); },
+       "emulated: the devices, as a profile of `emulate --list-hardware`, or a file "
+       "that ends in .json")
+      ->default_str("");
   c.add_option("--threads-per-device", o.device.threads,
                "cores per kernel (default: 1, or all for a single device)")
       ->check(Numbers(1, 256))

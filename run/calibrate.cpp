@@ -65,10 +65,11 @@ std::string link_text(const char* what, const tracer::FittedLink& link) {
 }  // namespace
 
 std::string calibrate_machine(const CalibrateOptions& o) {
-  if (o.device == DeviceType::null) {
-    throw UsageError(
-        "--calibrate measures times, but --device-type null computes nothing; fix: use "
-        "--device-type cpu");
+  if (!computes(o.device)) {
+    throw UsageError(fmt::format(
+        "--calibrate measures times, but --device-type {} computes nothing; fix: use "
+        "--device-type cpu",
+        word(o.device)));
   }
   AtomicFile file(o.out);
   const tracer::Calibration found =

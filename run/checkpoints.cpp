@@ -69,8 +69,8 @@ int64_t Checkpoints::samples_before(int64_t batch) const {
 
 void Checkpoints::after_update(const train::StepResult& result, int64_t next) {
   if (++updates_ % config_.checkpoint.every != 0) return;
-  const bool computes = config_.device.type != DeviceType::null;
-  if (!computes || std::isfinite(result.loss)) {
+  const bool has_values = computes(config_.device.type);
+  if (!has_values || std::isfinite(result.loss)) {
     return keep_within_epoch(next, trainer_.steps_done());
   }
   warn_of_loss(fmt::format("the loss of step {} is not finite", result.step));
@@ -83,8 +83,8 @@ void Checkpoints::keep_within_epoch(int64_t next, int64_t steps) {
   written_ = now_;
   const train::Snapshot snapshot = train::take_snapshot(now_, trainer_);
   if (!folder_) return;
-  const bool computes = config_.device.type != DeviceType::null;
-  if (computes && !is_finite(snapshot)) {
+  const bool has_values = computes(config_.device.type);
+  if (has_values && !is_finite(snapshot)) {
     return warn_of_loss("the weights are not finite");
   }
   kept_ = true;

@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -15,6 +17,10 @@
 #include "engine/sharing/update_rule.h"
 #include "engine/train/trainer.h"
 #include "run/environment.h"
+
+namespace lockstep::tracer {
+struct Hardware;
+}
 
 namespace lockstep::run {
 
@@ -67,6 +73,8 @@ struct RecipeConfig {
 
 struct DeviceConfig {
   DeviceType type = DeviceType::cpu;
+  std::shared_ptr<const tracer::Hardware> hardware;  ///< `emulated` only
+  std::function<void(int64_t)> sleep_until;          ///< … replaced by tests; see Pace
   int count = 0;                     ///< 0: all GPUs, or 4 virtual devices
   std::optional<int> gpu;            ///< train on this GPU only
   std::vector<int> device_ids;       ///< DP, the notebook: empty means 0, 1, …

@@ -102,8 +102,8 @@ bool train_epochs(const RunConfig& c, train::Trainer& trainer, const DataSets& d
       if (trainer.told_to_stop()) checkpoints.stop_in_epoch(result.batches, steps);
       break;
     }
-    const bool computes = c.device.type != DeviceType::null;
-    if (place.main() && !c.output.quiet && c.steps < 0 && computes && first == 0) {
+    const bool has_values = computes(c.device.type);
+    if (place.main() && !c.output.quiet && c.steps < 0 && has_values && first == 0) {
       std::puts(describe_epoch(epoch, images_per_epoch(c, data, place), training,
                                seconds_since(began), c.recipe.epochs - epoch - 1)
                     .c_str());

@@ -216,7 +216,7 @@ AutoSplit measured_split(const RunConfig& c, const nn::Module& model,
 
 void validate_auto_split(const RunConfig& c) {
   if (!splits_by_time(c)) return;
-  if (c.device.type == DeviceType::null) {
+  if (!computes(c.device.type)) {
     throw UsageError(
         fmt::format("--split auto measures times, but --device-type null computes "
                     "nothing; fix: use --device-type cpu, or name the layers, such as "

@@ -309,7 +309,7 @@ int train_in_process(const RunConfig& given, const RankPlace& started) {
                                       place.world,
                                       timeout,
                                       {c.device.type, place.rank}}));
-  if (c.device.type == DeviceType::null) {
+  if (!computes(c.device.type)) {
     place.stop_notice = std::make_shared<train::StopNotice>(store);
   }
   distributed::Monitor* watching = nullptr;

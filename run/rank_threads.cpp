@@ -187,7 +187,7 @@ int train_in_threads(const RunConfig& c, const DataSets& data, tracer::Trace* tr
   const auto hub = std::make_shared<distributed::LocalHub>(world);
   const auto store = std::make_shared<distributed::HashStore>(timeout);
   std::shared_ptr<train::StopNotice> stop_notice;
-  if (c.device.type == DeviceType::null) {
+  if (!computes(c.device.type)) {
     stop_notice = std::make_shared<train::StopNotice>(store);
   }
   const nn::Construction construction = nn::construction();

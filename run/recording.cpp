@@ -12,9 +12,11 @@
 #include "base/program.h"
 #include "engine/runtime/device_context.h"
 #include "run/devices.h"
+#include "run/emulated_devices.h"
 #include "run/environment.h"
 #include "run/writing.h"
 #include "tracer/analysis/summary.h"
+#include "tracer/emulate/hardware/hardware.h"
 #include "tracer/format/keys.h"
 #include "tracer/format/lanes.h"
 #include "tracer/record/collect.h"
@@ -38,8 +40,11 @@ tracer::RunFacts facts_of(const RunConfig& config, const nn::Module& model,
   for (int i = 0; i <= last; ++i) {
     const Device device{devices[0].type, i};
     const bool cuda = device.type == DeviceType::cuda;  // several may share a GPU
-    facts.devices.push_back(device.str() +
-                            (cuda ? " on " + gpu_of(device, place) : ""));
+    const bool emulated = device.type == DeviceType::emulated;
+    facts.devices.push_back(
+        device.str() + (cuda       ? " on " + gpu_of(device, place)
+                        : emulated ? " as " + config.device.hardware->device_times->name
+                                   : ""));
   }
   if (place.group) {
     facts.world_size = place.world;
@@ -338,6 +343,11 @@ void Recording::assemble_trace() {
   forget_what_was_left_out(kept_, !left_out_.empty());
   trace_ = tracer::finish_trace(std::move(kept_),
                                 facts_of(config_, *trainer_.model(), devices_, place_));
+  if (config_.device.hardware == nullptr) return;
+  trace_.lockstep[tracer::top::emulated_devices] = {
+      {"hardware", config_.device.hardware->name},
+      {"device", config_.device.hardware->device_times->name},
+      {"assumed", emulated_devices_assume(config_)}};
 }
 
 void Recording::write_trace() {

@@ -16,6 +16,7 @@
 #include "engine/runtime/device_context.h"
 #include "engine/train/named_tensors.h"
 #include "run/devices.h"
+#include "run/emulated_devices.h"
 #include "run/environment.h"
 #include "run/launch.h"
 #include "run/outputs.h"
@@ -56,6 +57,7 @@ int run_training(RunConfig c, tracer::Trace* trace) {
   if (c.distributed.multiprocessing) return spawn_ranks(c);
   const DataSets data = open_data(c);
   configure(c);
+  prepare_emulated_devices(c, data);
   if (train::has_ranks(mode_of(c))) return train_in_threads(c, data, trace);
   if (!is_toy(c) && !c.output.quiet) say_what_runs(c, data, devices_of(c), {});
   return train_rank(c, data, {}, {}, trace);
@@ -184,7 +186,8 @@ void require_large_enough(const RunConfig& c, int64_t pixels) {
                   kSmallest, pixels));
 }
 
-/// Creates a model for the data, with fresh weights or those of --pretrained.
+}  // namespace
+
 nn::ModulePtr make_model(const RunConfig& c, const DataSets& data,
                          const RankPlace& place) {
   require_fitting_data(c, data);
@@ -199,7 +202,7 @@ nn::ModulePtr make_model(const RunConfig& c, const DataSets& data,
       c.model.stem.value_or(small ? models::Stem::cifar : models::Stem::imagenet);
   nn::Construction construction;
   construction.seed = c.recipe.seed;
-  construction.fill = c.device.type != DeviceType::null;
+  construction.fill = computes(c.device.type);
   construction.dtype = c.device.dtype;
   nn::construction() = construction;  // replicas use the same dtype
   nn::ModulePtr model = models::make(c.model.arch, zoo);
@@ -221,6 +224,8 @@ optim::AnyOptions optimizer_options(const RecipeConfig& r) {
       return optim::SgdOptions{r.lr, r.momentum, r.weight_decay};
   }
 }
+
+namespace {
 
 train::TrainerOptions trainer_options(const RunConfig& c, const RankPlace& place) {
   train::TrainerOptions options;

@@ -19,6 +19,13 @@ int run_training(RunConfig config, tracer::Trace* trace = nullptr);
 /// Sets up the devices, backends and random-number generators of this process.
 void configure(const RunConfig& config);
 
+/// Creates a model for the data, with fresh weights or those of --pretrained. Throws
+/// UsageError if they do not fit.
+nn::ModulePtr make_model(const RunConfig& config, const DataSets& data,
+                         const RankPlace& place);
+
+optim::AnyOptions optimizer_options(const RecipeConfig& recipe);
+
 /// Prints what is about to run, and the values chosen by default.
 void say_what_runs(const RunConfig& config, const DataSets& data,
                    const parallel::Devices& devices, const RankPlace& place);

@@ -8,6 +8,7 @@
 #include "engine/backends/backend.h"
 #include "run/config.h"
 #include "run/devices.h"
+#include "run/emulated_devices.h"
 #include "run/environment.h"
 #include "run/pipeline.h"
 #include "run/validate_modes.h"
@@ -43,10 +44,11 @@ void validate_mode(const RunConfig& c) {
                      " requires DistributedDataParallel; fix: add --mode ddp or "
                      "--multiprocessing-distributed");
   }
-  if (c.ddp.check_weights > 0 && c.device.type == DeviceType::null) {
-    throw UsageError(
-        "--check-weights compares weights, and --device-type null has none; fix: omit "
-        "it, or use --device-type cpu");
+  if (c.ddp.check_weights > 0 && !computes(c.device.type)) {
+    throw UsageError(fmt::format(
+        "--check-weights compares weights, and --device-type {} has none; fix: omit "
+        "it, or use --device-type cpu",
+        word(c.device.type)));
   }
   const bool threads =
       c.mode && train::has_ranks(*c.mode) && !c.distributed.multiprocessing;
@@ -303,6 +305,7 @@ void validate(const RunConfig& c) {
   validate_arch(c);
   validate_mode(c);
   validate_kernels(c);
+  validate_emulated_devices(c);
   validate_data(c);
   validate_recipe(c);
   validate_optimizer(c);

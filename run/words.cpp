@@ -83,7 +83,8 @@ const Words<DeviceType>& words<DeviceType>() {
   static const Words<DeviceType> all{{"cpu", DeviceType::cpu},
                                      {"cuda", DeviceType::cuda},
                                      {"reference", DeviceType::reference},
-                                     {"null", DeviceType::null}};
+                                     {"null", DeviceType::null},
+                                     {"emulated", DeviceType::emulated}};
   return all;
 }
 

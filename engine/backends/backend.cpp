@@ -126,6 +126,7 @@ bool has_backend(DeviceType type) {
   switch (type) {
     case DeviceType::reference:
     case DeviceType::null:
+    case DeviceType::emulated:
       return true;
 #ifdef LOCKSTEP_HAS_DNNL
     case DeviceType::cpu:
@@ -143,13 +144,15 @@ bool has_backend(DeviceType type) {
 Backend& backend_of(DeviceType type) {
   // Never destroyed: streams may still be running tasks at process exit.
   static Backend* const reference = new ReferenceBackend;
-  static Backend* const null = new NullBackend;
+  static Backend* const null = new NullBackend("null");
+  static Backend* const emulated = new NullBackend("emulated");
 #ifdef LOCKSTEP_HAS_DNNL
   static Backend* const cpu = new CpuBackend;
   if (type == DeviceType::cpu) return *cpu;
 #endif
   if (type == DeviceType::reference) return *reference;
   if (type == DeviceType::null) return *null;
+  if (type == DeviceType::emulated) return *emulated;
   if (type == DeviceType::cpu) {
     throw std::runtime_error(
         "this build has no oneDNN, so --device-type cpu is unavailable; fix: use "

@@ -5,6 +5,7 @@
 #include "engine/ops/op_call.h"
 #include "engine/ops/ops.h"
 #include "engine/runtime/device_context.h"
+#include "engine/runtime/pace.h"
 #include "tracer/format/keys.h"
 
 namespace lockstep::ops {
@@ -25,8 +26,16 @@ std::function<void()> mover(const Tensor& x, const Tensor& destination) {
   const Tensor keep_source = x.device().is_host() ? x : Tensor();
   const Tensor keep_destination =
       destination.device().is_host() ? destination : Tensor();
-  if (runtime::Driver* driver = driver_between(x.device(), destination.device())) {
-    return [=, from_device = x.device(), to_device = destination.device()] {
+  const Device from_device = x.device(), to_device = destination.device();
+  if (from_device.type == DeviceType::emulated ||
+      to_device.type == DeviceType::emulated) {
+    return [=] {
+      (void)keep_source, (void)keep_destination;
+      runtime::emulate_copy(from_device, to_device, static_cast<int64_t>(bytes));
+    };
+  }
+  if (runtime::Driver* driver = driver_between(from_device, to_device)) {
+    return [=] {
       (void)keep_source, (void)keep_destination;
       driver->copy(into.data, to_device, from.data, from_device, bytes);
     };

@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "engine/runtime/device_context.h"
+#include "engine/runtime/pace.h"
 #include "tracer/format/keys.h"
 
 namespace lockstep::ops {
@@ -62,6 +63,31 @@ int64_t flops_of(const PlanRequest& r) {
   }
 }
 
+/// Returns the number of samples that a convolution or linear layer receives; 0 for
+/// everything else.
+int64_t samples_of(const PlanRequest& r) {
+  switch (r.code) {
+    case OpCode::conv2d:
+    case OpCode::conv2d_backward_data:
+    case OpCode::conv2d_backward_weight:
+    case OpCode::linear:
+    case OpCode::linear_backward_data:
+    case OpCode::linear_backward_weight:
+      return r.in[0].sizes[0];
+    default:
+      return 0;
+  }
+}
+
+/// Makes the task take as long as on the device that is emulated. It holds no cores.
+void emulate(runtime::Task& task, Device device, const KernelCall& call) {
+  const int64_t length = runtime::pace().kernel(
+      {device, tracer::thread_context().phase, flops_of(call.request),
+       bytes_touched(call), samples_of(call.request)});
+  task.takes_cores = false;
+  task.run = [length] { runtime::task_span().end += length; };
+}
+
 /// Fills in the trace record of the kernel. The innermost open event is the operation
 /// that launches it.
 void describe_kernel(runtime::Task& task, const KernelCall& call) {
@@ -94,6 +120,9 @@ void launch(runtime::DeviceContext& device, std::shared_ptr<KernelCall> call) {
   task.run = [call = call.get()] {
     call->plan->run({call->in, call->out, call->workspace, call->scalars});
   };
+  if (device.device().type == DeviceType::emulated) {
+    emulate(task, device.device(), *call);
+  }
   const bool blocking = runtime::options().launch_blocking;
   if (!blocking && device.backend().can_fuse_relu(call->request.code)) {
     device.compute().enqueue_amendable(std::move(task));

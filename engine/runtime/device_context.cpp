@@ -5,6 +5,7 @@
 
 #include "base/container.h"
 #include "engine/backends/backend.h"
+#include "engine/runtime/pace.h"
 #include "tracer/format/keys.h"
 
 namespace lockstep::runtime {
@@ -19,7 +20,7 @@ DeviceContext::DeviceContext(Device device)
     : device_(device),
       backend_(&backend_of(device.type)),
       threads_(options().threads_per_device),
-      allocator_(device, device.type != DeviceType::null, backend_->driver()),
+      allocator_(device, computes(device.type), backend_->driver()),
       compute_(std::make_unique<Stream>(*this, StreamKind::compute)),
       copy_(std::make_unique<Stream>(*this, StreamKind::copy)),
       comm_(std::make_unique<Stream>(*this, StreamKind::comm)) {}
@@ -113,6 +114,7 @@ void host_wait(const EventPtr& event, const char* why) {
   sync.waits_for(ids);
   event->want();
   event->wait();
+  if (has_pace()) pace().sleep_until(event->ended());
 }
 
 int64_t peak_bytes(Device device) { return context(device).allocator().peak_bytes(); }

@@ -43,7 +43,7 @@ struct Task {
   std::vector<int64_t> shape;     ///< of a copied tensor
   std::shared_ptr<TaskParts> parts;  ///< of the parts with their own events, or null
   EventPtr done;                     ///< set by `enqueue`
-  int64_t enqueued = 0;              ///< ns, if recorded
+  int64_t enqueued = 0;              ///< ns, if recorded or emulated
   int64_t ordered = 0;  ///< ns, if recorded: when its place in the queue was determined
 
   bool recorded() const { return record.id != tracer::kNone; }
@@ -122,6 +122,7 @@ class Stream {
   void release_held();
   void work();
   void execute(Task& task);
+  void emulate(Task& task);
   void hand_over(Task task);
   bool must_be_marked(const Task& task);
   void mark_launched();
@@ -137,8 +138,9 @@ class Stream {
                                           ///< recorded one
   EventPtr last_;
   bool closing_ = false;
-  int64_t last_end_ = 0;    ///< of the last recorded task; completing thread only
-  bool capturing_ = false;  ///< worker thread only; see `capture`
+  int64_t last_end_ = 0;             ///< of the last task that is recorded or emulated;
+                                     ///< completing thread only
+  bool capturing_ = false;           ///< worker thread only; see `capture`
   std::unique_ptr<Queue> hardware_;  ///< null: the worker runs the tasks itself
   std::unique_ptr<CompletionThread> completion_;  ///< only with hardware
   /// Launched, but not yet followed by a mark; worker thread only.

@@ -22,7 +22,7 @@ int holder_of(const std::vector<std::vector<int64_t>>& held, size_t i) {
 
 Tensors gather_held(distributed::ProcessGroup& group, Device device,
                     const std::vector<TensorSpec>& specs, const Tensors& held) {
-  if (device.type == DeviceType::null) return group.rank() == 0 ? held : Tensors();
+  if (!computes(device.type)) return group.rank() == 0 ? held : Tensors();
   const autograd::NoGrad no_grad;
   const CategoryScope category(MemoryCategory::other);
   std::vector<int64_t> mine;

@@ -111,7 +111,7 @@ void SharedModel::start_with(const Tensors& tensors) {
     });
     Tensors mine;
     for (size_t i = 0; i < tensors.size(); ++i) {
-      has_values_ = tensors[i].device().type != DeviceType::null;
+      has_values_ = computes(tensors[i].device().type);
       const std::shared_ptr<char[]> place(memory, memory.get() + places[i]);
       const TensorSpec spec{tensors[i].sizes(), tensors[i].dtype(), nullptr};
       mine.emplace_back(std::make_shared<Storage>(place, tensors[i].nbytes()), 0, spec);

@@ -13,8 +13,14 @@ namespace lockstep {
 /// `host` is main memory, PyTorch's `cpu`. The others are devices with their own memory
 /// and streams. `cpu:0`, `cpu:1`, … are *virtual GPUs* whose kernels run on this
 /// machine's cores; `reference` computes the same results with plain loops; `null`
-/// computes nothing but records every event.
-enum class DeviceType { host, cpu, reference, null, cuda };
+/// computes nothing but records every event; `emulated` computes nothing, either, but
+/// takes as long as another device would (engine/runtime/pace.h).
+enum class DeviceType { host, cpu, reference, null, cuda, emulated };
+
+/// Returns whether tensors on such a device have values.
+constexpr bool computes(DeviceType type) {
+  return type != DeviceType::null && type != DeviceType::emulated;
+}
 
 struct Device {
   DeviceType type = DeviceType::host;
@@ -27,7 +33,8 @@ struct Device {
   int trace_id() const { return is_host() ? -1 : index; }
 
   std::string str() const {
-    static const char* const names[] = {"host", "cpu", "reference", "null", "cuda"};
+    static const char* const names[] = {"host", "cpu",  "reference",
+                                        "null", "cuda", "emulated"};
     std::string type_name = names[static_cast<int>(type)];
     return is_host() ? type_name : type_name + ":" + std::to_string(index);
   }

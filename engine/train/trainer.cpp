@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdio>
 #include <exception>
+#include <limits>
 #include <utility>
 
 #include "engine/autograd/node.h"
@@ -218,7 +219,8 @@ EpochResult Trainer::run(data::DataLoader& loader, bool train,
 
 /// Warns once: a loss that is not finite rarely becomes finite again.
 void Trainer::warn_if_diverged(const StepResult& result) {
-  if (std::isfinite(result.loss) || warned_ || !options_.warn) return;
+  const bool known = options_.devices[0].type != DeviceType::emulated;
+  if (std::isfinite(result.loss) || !known || warned_ || !options_.warn) return;
   warned_ = true;
   std::fprintf(stderr,
                "lockstep: warning: the loss of training step %lld is %s; the weights "
@@ -306,11 +308,15 @@ StepResult Trainer::step(data::DataLoader& loader, bool train, const Turn& turn,
   // As in main.py, item() blocks the host until the device has finished the whole
   // forward pass, so the `loss` phase is long on the host timeline and short on the
   // device's.
-  const auto read = [&result = step.result](const StepTensors& made) {
+  const bool is_emulated = options_.devices[0].type == DeviceType::emulated;
+  const auto read = [&result = step.result, is_emulated](const StepTensors& made) {
     const std::vector<double> values = ops::items({made.loss, made.acc1, made.acc5});
     result.loss = values[0];
     result.acc1 = values[1];
     result.acc5 = values[2];
+    if (!is_emulated) return;
+    constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+    result.loss = result.acc1 = result.acc5 = kUnknown;
   };
   // With gradient accumulation, only the last batch of a group synchronizes gradients:
   // those of the others accumulate locally on each rank.

@@ -10,9 +10,20 @@
 
 namespace lockstep::gui {
 
+namespace {
+
+/// Returns the kind of device whose times the devices take; "" if they take their own.
+std::string emulated_devices(const Model& model) {
+  return string_arg(tracer::object_arg(meta_of(model), top::emulated_devices),
+                    "device");
+}
+
+}  // namespace
+
 std::string_view clock_words(const Model& model) {
   if (!model.has_device_times()) return "null: no times";
-  return model.is_measured() ? values::measured : values::emulated;
+  if (!model.is_measured()) return values::emulated;
+  return emulated_devices(model).empty() ? values::measured : "emulated devices";
 }
 
 namespace {
@@ -243,10 +254,14 @@ void draw_top_bar(const Ui& ui, const Rect& bar, App& app) {
   }
   const Rect clock_box{open_box.right() + 6, y, clock_width, kHeight};
   const bool toggled = chip(
-      ui, "clock", clock_box, clock,
-      model.is_measured() && model.has_device_times() ? t.dim : t.warning,
+      ui, "clock", clock_box, clock, clock == values::measured ? t.dim : t.warning,
       !model.has_device_times()
           ? "null devices compute nothing: order and bytes are real, times are not"
+      : model.is_measured() && clock != values::measured
+          ? fmt::format("the host's times as recorded; the devices take those of {} "
+                        "and compute nothing",
+                        emulated_devices(model))
+                .c_str()
       : model.is_measured()
           ? "wall-clock times, as recorded; a click shows emulated ones  (shift j)"
       : shows_emulated(app)

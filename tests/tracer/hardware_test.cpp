@@ -348,7 +348,7 @@ TEST(Profiles, AreSoundAndNameTheirSources) {
     }
     ++found;
   }
-  EXPECT_EQ(found, 5);
+  EXPECT_EQ(found, 7);
 }
 
 TEST(Profiles, SayWhatIsWrong) {

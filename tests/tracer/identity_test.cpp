@@ -31,6 +31,7 @@ TEST(Identity, EveryCommittedTraceKeepsItsTimes) {
   size_t traces = 0;
   for (const auto& path : committed_traces()) {
     const Trace recorded = read_trace(path);
+    if (recorded.lockstep.contains(top::imported)) continue;  // its edges are unknown
     const Trace again = emulate(recorded, {.measured_durations = true});
     ASSERT_EQ(recorded.events.size(), again.events.size());
     size_t moved = 0;

@@ -42,6 +42,25 @@ bool any_unseen(const StepGroup& group) {
       });
 }
 
+/// Returns the sentence about the loader if at least half of the host's part of the
+/// path is waiting for batches; else "".
+std::string explain_loader(const Summary& summary, double of_path) {
+  const Utilisation& use = summary.train.utilisation;
+  const double waited = use.data.value_or(0);
+  if (waited < of_path / 2) return {};
+  const std::string workers =
+      use.worker_count == 0
+          ? ""
+          : fmt::format(", which {} worker{} prepare{}", use.worker_count,
+                        use.worker_count == 1 ? "" : "s",
+                        use.worker_count == 1 ? "s" : "");
+  return fmt::format(
+      "the loader is the bottleneck: the host waits for the next batch{} during {} of "
+      "a "
+      "step; more workers (`-j`), if there are cores for them, prepare it earlier",
+      workers, percent(waited));
+}
+
 /// Returns what a share of the path means, and what would reduce it.
 std::string explain(const std::string& what, const std::string& share,
                     const Summary& summary) {
@@ -287,7 +306,9 @@ std::string limiting_sentence(const Summary& summary, const Summary* single) {
            "is named.";
   }
   const std::string clock =
-      summary.clock != values::emulated ? "On the measured clock "
+      summary.clock != values::emulated && !summary.emulated_devices.empty()
+          ? "On the measured clock, with emulated devices, "
+      : summary.clock != values::emulated ? "On the measured clock "
       : summary.as_measured ? "On the emulated clock, with the recorded durations, "
                             : "On the emulated clock, with hardware for every device, ";
   const std::string gained = single ? compare(summary, *single) : "";
@@ -320,9 +341,12 @@ std::string limiting_sentence(const Summary& summary, const Summary* single) {
   for (const PathShare& share : shares) {  // largest first
     const double part = static_cast<double>(share.nanoseconds) / whole;
     if (is_computing(share.what) || part < kWorthMentioning) continue;
-    const std::string text = summary.devices == 1
-                                 ? explain_one_device(share.what, percent(part))
-                                 : explain(share.what, percent(part), summary);
+    std::string text;
+    if (share.what == "host") text = explain_loader(summary, part);
+    if (text.empty()) {
+      text = summary.devices == 1 ? explain_one_device(share.what, percent(part))
+                                  : explain(share.what, percent(part), summary);
+    }
     return gained + clock + text + ".";
   }
   return gained + clock + nothing_stands_out(summary, single, exposed / whole) + ".";

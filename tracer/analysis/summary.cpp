@@ -264,6 +264,12 @@ Summary summarize(const Trace& trace, Work& work, PathPieces* pieces) {
     summary.assumed = string_arg(*emulation, "assumed");
     summary.as_measured = string_arg(*emulation, "durations") == values::measured;
   }
+  const Json& devices = object_arg(trace.lockstep, top::emulated_devices);
+  summary.emulated_devices = string_arg(devices, "device");
+  if (!summary.emulated_devices.empty()) {
+    if (!summary.assumed.empty()) summary.assumed += "; of the recorded devices, ";
+    summary.assumed += string_arg(devices, "assumed");
+  }
 
   const Lanes lanes(trace);
   std::optional<LongestPaths> finder;

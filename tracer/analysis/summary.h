@@ -101,11 +101,13 @@ struct KernelTime {
 
 struct Summary {
   std::string mode, arch, clock;
-  std::string assumed;        ///< on the emulated clock: assumptions behind its times
-  bool as_measured = false;   ///< … if those are the recorded durations themselves
-  int64_t devices = 0;        ///< workers and parameter servers
-  int64_t servers = 0;        ///< parameter servers, on the last devices
-  bool null_devices = false;  ///< devices of type null, which compute nothing
+  /// Assumptions behind its times: of the emulated clock, of emulated devices.
+  std::string assumed;
+  std::string emulated_devices;  ///< the kind of device whose times they take; or ""
+  bool as_measured = false;      ///< … if those are the recorded durations themselves
+  int64_t devices = 0;           ///< workers and parameter servers
+  int64_t servers = 0;           ///< parameter servers, on the last devices
+  bool null_devices = false;     ///< devices of type null, which compute nothing
   /// Whether times say anything: not those of null devices, unless they are emulated.
   bool timed() const { return !null_devices || clock == values::emulated; }
   Processor processor = Processor::cores;  ///< what runs the kernels

@@ -155,6 +155,9 @@ Json summary_json(const Summary& summary) {
                {"devices", summary.devices},
                {"train", group_json(summary.train, summary.imported)},
                {"eval", group_json(summary.eval, summary.imported)}};
+  if (!summary.emulated_devices.empty()) {
+    json["emulated_devices"] = summary.emulated_devices;
+  }
   if (summary.rank != kNone) {  // the file of one rank of several
     json["rank"] = summary.rank;
     json["world_size"] = summary.world_size;

@@ -367,6 +367,8 @@ std::string summary_text(const Summary& summary) {
       "{} · {} · {} device{} · {}\n", or_unknown(summary.arch),
       or_unknown(summary.mode), summary.devices, summary.devices == 1 ? "" : "s",
       summary.timed() ? or_unknown(summary.clock) + " clock" : "null: no times");
+  if (const std::string& device = summary.emulated_devices; !device.empty())
+    text += fmt::format("emulated devices: they take the times of {}\n", device);
   if (summary.rank != kNone) {
     text += fmt::format(
         "rank {} of {} only: what it waits for is not in this file; `trace merge` "
@@ -375,9 +377,7 @@ std::string summary_text(const Summary& summary) {
   }
   if (!summary.cut.empty()) text += summary.cut + "\n";
   if (!summary.left_out.empty()) text += summary.left_out + "\n";
-  if (!summary.failure.empty()) {
-    text += fmt::format("the run failed: {}\n", summary.failure);
-  }
+  if (!summary.failure.empty()) text += "the run failed: " + summary.failure + "\n";
   if (!summary.assumed.empty()) text += fmt::format("assumed: {}\n", summary.assumed);
   if (summary.timed()) text += recording_table(summary);
   // A profiler's file does not say what its steps are for.

@@ -260,6 +260,8 @@ inline constexpr char parameter_bytes[] = "parameter_bytes";
 inline constexpr char buffer_bytes[] = "buffer_bytes";
 inline constexpr char sources[] = "sources";
 inline constexpr char emulation[] = "emulation";
+/// What devices whose work takes the time of other devices stand for.
+inline constexpr char emulated_devices[] = "emulated_devices";
 inline constexpr char constructed[] = "constructed";  ///< from one device's step
 inline constexpr char imported[] = "imported";
 inline constexpr char rank_clock[] = "rank_clock";

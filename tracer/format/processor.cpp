@@ -21,7 +21,8 @@ std::string gpu_in(const std::string& device_name) {
 }  // namespace
 
 bool is_gpu(std::string_view device_name) {
-  return device_name.starts_with("cuda:") || device_name.starts_with("GPU ");
+  return device_name.starts_with("cuda:") || device_name.starts_with("GPU ") ||
+         device_name.starts_with("emulated:");
 }
 
 Processor processor_of(const Json& lockstep) {

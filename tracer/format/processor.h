@@ -16,7 +16,7 @@ enum class Processor : uint8_t {
 };
 
 /// Returns whether a device is a GPU, by its name in `lockstep.devices`: `cuda:0 on GPU
-/// 0, …`; of an import, `GPU 0`.
+/// 0, …`; of an import, `GPU 0`. `emulated:0 as …` stands for one.
 bool is_gpu(std::string_view device_name);
 
 /// `lockstep`: the trace's object of that name. Devices whose GPU is not named count as

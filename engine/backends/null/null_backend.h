@@ -7,16 +7,22 @@
 namespace lockstep {
 
 struct NullBackend : Backend {
+  /// `impl`: what its kernels are called; must outlive it.
+  explicit NullBackend(const char* impl) : impl_(impl) {}
+
  protected:
   PlanPtr make_plan(const PlanRequest& request) override {
     auto plan = std::make_shared<Plan>();
-    plan->impl = "null";
+    plan->impl = impl_;
     if (request.code == OpCode::max_pool2d) {
       plan->extra.push_back({request.out[0].sizes, DType::u8, nullptr});
     }
     plan->run = [](const KernelArgs&) {};
     return plan;
   }
+
+ private:
+  const char* const impl_;
 };
 
 }  // namespace lockstep

@@ -6,6 +6,7 @@
 #include <exception>
 #include <stdexcept>
 
+#include "engine/runtime/pace.h"
 #include "tracer/record/recorder.h"
 
 namespace lockstep::distributed {
@@ -18,6 +19,25 @@ void wait_or_fail_later(Device device, const runtime::MarkPtr& mark) {
     queue_waits(device, mark);
   } catch (const std::exception&) {
   }
+}
+
+bool is_emulated(Device device) { return device.type == DeviceType::emulated; }
+
+/// Returns the time of the calling worker's device.
+int64_t time_on(Device device) {
+  return is_emulated(device) ? runtime::task_span().end : tracer::now_ns();
+}
+
+/// Takes as long as the message would on the devices that are emulated.
+void emulate(const Outgoing& message, const Incoming& in, Exchanged& times) {
+  runtime::Pace& pace = runtime::pace();
+  pace.sleep_until(times.in_began);
+  const runtime::Span span =
+      pace.copy(message.data.device, in.data.device, in.data.bytes(), times.in_began);
+  times.in_began = span.begin;
+  times.in_ended = span.end;
+  int64_t& now = runtime::task_span().end;
+  now = std::max(now, span.end + 1);  // the collective is longer than its message
 }
 
 /// Runs `undo` when the scope is left, including by an exception.
@@ -40,7 +60,7 @@ Exchanged LocalTransport::exchange(const Outgoing* out, const Incoming* in,
     return times;
   }
   LocalHub::Post& post = hub_->post(rank_, out->to);
-  post = {out, LocalHub::Post::waiting, tracer::now_ns(), ready};
+  post = {out, LocalHub::Post::waiting, time_on(device), 0, ready};
   // A receiver may be reading our memory: wait for it, even after an exception.
   const AtExit withdraw{[&] {
     hub_->changed_.wait(lock, [&] { return post.state != LocalHub::Post::being_read; });
@@ -50,12 +70,16 @@ Exchanged LocalTransport::exchange(const Outgoing* out, const Incoming* in,
   hub_->changed_.notify_all();
   if (in) receive(*in, call, times, lock);
   wait(lock, out->to, call, [&] { return post.state == LocalHub::Post::taken; });
+  if (is_emulated(device)) {
+    int64_t& now = runtime::task_span().end;
+    now = std::max(now, post.taken_at);
+  }
   return times;
 }
 
 void LocalTransport::receive(const Incoming& in, const Collective& call,
                              Exchanged& times, std::unique_lock<std::mutex>& lock) {
-  const int64_t ready_at = tracer::now_ns();
+  const int64_t ready_at = time_on(in.data.device);
   LocalHub::Post& post = hub_->post(in.from, rank_);
   wait(lock, in.from, call,
        [&] { return post.message && post.state == LocalHub::Post::waiting; });
@@ -86,6 +110,11 @@ void LocalTransport::take(LocalHub::Post& post, const Incoming& in, bool recorde
                           Exchanged& times) {
   const Device device = in.data.device;
   const Outgoing& message = *post.message;
+  if (is_emulated(device)) {
+    emulate(message, in, times);
+    post.taken_at = times.in_ended;
+    return;
+  }
   queue_waits(device, post.ready);
   const runtime::MarkPtr began = recorded ? mark_queue(device, true) : nullptr;
   apply(in, in.data, message.data);

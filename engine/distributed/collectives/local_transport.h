@@ -25,6 +25,7 @@ class LocalHub {
     const Outgoing* message = nullptr;
     enum { waiting, being_read, taken } state = waiting;
     int64_t posted_at = 0;
+    int64_t taken_at = 0;         ///< between emulated devices only
     runtime::MarkPtr ready = {};  ///< mark in the sender's queue: the data is ready
     runtime::MarkPtr read = {};   ///< mark in the receiver's queue: the data was read
   };
@@ -50,7 +51,8 @@ class LocalTransport : public Transport {
  private:
   void receive(const Incoming& in, const Collective& call, Exchanged& times,
                std::unique_lock<std::mutex>& lock);
-  /// Moves the bytes, or enqueues the transfer on the receiver's queue.
+  /// Moves the bytes, or enqueues the transfer on the receiver's queue. Between
+  /// emulated devices, nothing is moved.
   static void take(LocalHub::Post& post, const Incoming& in, bool recorded,
                    Exchanged& times);
   template <typename Ready>

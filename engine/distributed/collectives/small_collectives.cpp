@@ -33,7 +33,7 @@ std::vector<T> sum(ProcessGroup& group, Device device, std::vector<T> mine,
   CategoryScope category(MemoryCategory::other);
   const Tensor tensor = to_device(mine, device, why);
   group.all_reduce(tensor, ReduceOp::sum, {why, "numbers"}).wait();
-  if (device.type != DeviceType::null) return to_host<T>(tensor, why);
+  if (computes(device.type)) return to_host<T>(tensor, why);
   for (T& number : mine) number *= group.size();  // assumes equal lists on all ranks
   return mine;
 }
@@ -46,7 +46,7 @@ std::vector<int64_t> broadcast_integers(ProcessGroup& group, Device device,
   const Tensor tensor = to_device(mine, device, why);
   group.broadcast(tensor, 0, {why, "numbers"}).wait();
   const std::vector<int64_t> result = to_host<int64_t>(tensor, why);
-  return device.type == DeviceType::null ? mine : result;
+  return computes(device.type) ? result : mine;
 }
 
 std::vector<int64_t> sum_integers(ProcessGroup& group, Device device,
@@ -71,7 +71,7 @@ std::vector<std::vector<int64_t>> gather_integers(ProcessGroup& group, Device de
   std::vector<std::vector<int64_t>> rows;
   for (size_t r = 0; r < ranks; ++r) {
     rows.emplace_back(all.begin() + r * length, all.begin() + (r + 1) * length);
-    if (device.type == DeviceType::null) rows.back() = mine;
+    if (!computes(device.type)) rows.back() = mine;
   }
   return rows;
 }

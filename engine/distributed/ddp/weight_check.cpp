@@ -77,7 +77,7 @@ void check_weights(const std::vector<nn::Named<Tensor>>& parameters,
                    ProcessGroup& group) {
   if (parameters.empty()) return;
   const Device device = parameters[0].value.device();
-  if (device.type == DeviceType::null) return;
+  if (!computes(device.type)) return;
   std::vector<std::string> names;
   std::vector<int64_t> mine;
   for (const auto& [name, parameter] : parameters) {

@@ -4,10 +4,12 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "tracer/emulate/hardware/measured_device.h"
 #include "tracer/format/trace.h"
 
 namespace lockstep::tracer {
@@ -56,6 +58,7 @@ struct Hardware {
   /// measured, or none.
   double interference = 1;
   std::string interference_source;
+  std::optional<MeasuredDevice> device_times;  ///< of its devices, if they are known
   bool nccl = false;  ///< collectives choose as NCCL does (nccl.h)
 
   /// Returns how many devices can be connected; 0: any number.

@@ -26,6 +26,7 @@ class ProfileReader {
     read_network(json, result);
     read_host(json, result);
     read_interference(json, result);
+    read_device_times(json, result);
     if (json.contains("collectives")) {
       const std::string library = word(json, "collectives", "the profile");
       if (library != "nccl" && library != "ring") {
@@ -174,6 +175,56 @@ class ProfileReader {
       fail("`interference`: `slowdown` is not from 1 to 100");
     }
     result.interference_source = word(*found, "source", "`interference`");
+  }
+
+  /// Positive numbers, in ascending order if `ascends`.
+  template <typename T>
+  std::vector<T> numbers(const Json& json, const char* key, const std::string& where,
+                         bool ascends) const {
+    std::vector<T> result;
+    const auto found = json.find(key);
+    if (found != json.end() && found->is_array()) {
+      for (const Json& one : *found) {
+        const T value = one.is_number() ? one.get<T>() : T();
+        if (!(value > 0) || (ascends && !result.empty() && value <= result.back())) {
+          fail(
+              fmt::format("`{}` of {} has an entry that is not {}", key, where,
+                          ascends ? "larger than the one before" : "a number above 0"));
+        }
+        result.push_back(value);
+      }
+    }
+    if (result.empty())
+      fail(fmt::format("{} has no list `{}`; fix: add it", where, key));
+    return result;
+  }
+
+  void read_device_times(const Json& json, Hardware& result) const {
+    const auto found = json.find("device_times");
+    if (found == json.end()) return;
+    const std::string all = "`device_times`";
+    if (!found->is_object()) fail(all + " is not an object");
+    MeasuredDevice times{word(*found, "name", all),
+                         word(*found, "source", all),
+                         number(*found, "tflops", all, false),
+                         number(*found, "memory_gb_per_s", all, false),
+                         {}};
+    for (const Json& json_table : part(*found, "tables")) {
+      if (!json_table.is_object()) fail("a table of `device_times` is not an object");
+      PhaseTable table{word(json_table, "arch", "a table of " + all), 0, {}, {}, {}};
+      const std::string where = fmt::format("the table of {}", table.arch);
+      table.image_size =
+          static_cast<int64_t>(number(json_table, "image_size", where, false));
+      table.batches = numbers<int64_t>(json_table, "batches", where, true);
+      table.forward_ms = numbers<double>(json_table, "forward_ms", where, false);
+      table.backward_ms = numbers<double>(json_table, "backward_ms", where, false);
+      if (table.forward_ms.size() != table.batches.size() ||
+          table.backward_ms.size() != table.batches.size()) {
+        fail(where + " has not one time for each of its batches");
+      }
+      times.tables.push_back(std::move(table));
+    }
+    result.device_times = std::move(times);
   }
 
   const std::string& file_;
