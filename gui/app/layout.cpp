@@ -191,6 +191,9 @@ void draw_screen(Ui& ui, const Rect& screen, App& app, double progress,
   const float pixels = ImGui::GetIO().DisplayFramebufferScale.x;
   sharpen_lines(*ui.list, pixels > 0 ? pixels : 1);
 
+  const bool whole = app.has_trace() && app.settings.enlarged == Pane::none;
+  ui.covered =
+      app.settings.help || app.opening.shown || (app.settings.tour > 0 && whole);
   Rect room = screen;
   draw_top_bar(ui, room.take_top(48), app);
   room = {room.x + 11, room.y + kGap, room.w - 22, room.h - kGap - 11};
@@ -211,7 +214,7 @@ void draw_screen(Ui& ui, const Rect& screen, App& app, double progress,
     }
     if (app.has_trace()) draw_panels(ui, room, app);
   }
-  const bool whole = app.has_trace() && app.settings.enlarged == Pane::none;
+  ui.covered = false;
   if (app.settings.tour > 0 && whole) draw_tour(ui, screen, app);
   if (app.opening.shown) draw_open(ui, screen, app);
   draw_message_line(ui, screen, app);

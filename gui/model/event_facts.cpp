@@ -244,7 +244,8 @@ bool EventFacts::add_chunk(const Copy& copy) {
   if (string_arg(args_, keys::tensor) != "images") return false;
   int64_t first = 0;
   for (size_t i = 0; i < index; ++i) first += chunks_[i];
-  facts_.number("chunk", copy.dst + 1);  // from 1, as the ring counts
+  facts_.number("chunk", copy.dst);
+  facts_.number("last_chunk", static_cast<int64_t>(chunks_.size()) - 1);
   facts_.phrase("rows", "[" + std::to_string(first) + ":" +
                             std::to_string(first + chunks_[index]) + "]");
   return true;

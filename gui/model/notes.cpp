@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "gui/model/details.h"
+#include "gui/model/servers.h"
 
 namespace lockstep::gui {
 
@@ -41,7 +42,7 @@ std::string place_words(const Model& model, const Position& position) {
   const uint32_t event = event_at(model, position);
   const Event& own = model.events[event];
   std::string words;
-  if (model.ranks() > 1) words = fmt::format("rank {} · ", rank_of(model, position));
+  if (model.ranks() > 1) words = rank_title(model, rank_of(model, position)) + " · ";
   words += fmt::format("step {}", model.steps[model.step_of(own)].number);
   uint32_t phase = event;
   while (phase != kNoEvent && model.events[phase].what() != Kind::phase) {

@@ -126,6 +126,7 @@ std::string EventFacts::add_message(const Copy& copy) {
   if (!is_all_reduce(model_, copy.collective)) return "hop";
   if (message.chunk < 0) return "";
   facts_.number("chunk", message.chunk);
+  facts_.number("last_chunk", message.ranks - 1);
   return message.adds ? "adds" : "replaces";
 }
 

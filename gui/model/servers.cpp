@@ -8,9 +8,23 @@ namespace lockstep::gui {
 
 std::string rank_title(const Model& model, int rank) {
   const int servers = model.servers(), workers = model.ranks() - servers;
-  if (servers == 0) return fmt::format("rank {}", rank);
+  if (servers == 0) {
+    const std::string mode = model.meta_text(tracer::top::mode);
+    const bool shares = mode == "hogwild" || mode == "locked";
+    return fmt::format("{} {}", shares ? "worker" : "rank", rank);
+  }
   return rank < workers ? fmt::format("worker {}", rank)
                         : fmt::format("server {}", rank - workers);
+}
+
+bool has_program(const Model& model, int rank) {
+  const auto index = static_cast<size_t>(rank);
+  if (rank < 0 || index + 1 >= model.rank_places.size()) return false;
+  for (uint32_t at = model.rank_places[index]; at < model.rank_places[index + 1];
+       ++at) {
+    if (model.lanes[model.events[model.program[at]].lane].is_host()) return true;
+  }
+  return false;
 }
 
 int64_t weights_of_server(const Model& model, int device) {

@@ -321,7 +321,7 @@ RingMessage ring_message(const Model& model, const Copy& copy) {
   message.adds = copy.round < message.ranks - 1;
   if (own.facts.algorithm != "ring") return message;
   const int from = place_in_ring(model, copy.src);
-  message.chunk = (from - 1 - copy.round + 3 * message.ranks) % message.ranks + 1;
+  message.chunk = (from - 1 - copy.round + 3 * message.ranks) % message.ranks;
   return message;
 }
 
@@ -342,9 +342,9 @@ std::string round_in_words(const Model& model, const Underway& now) {
   if (message.rounds > 0) text += fmt::format(" of {}", message.rounds);
   if (!is_all_reduce(model, now.collective)) return text + ": passed on";
   if (message.chunk < 0) return text;
-  const std::string of = fmt::format("chunk k of {}", message.ranks);
-  return text + (message.adds ? ": +k adds " + of + " to the next rank's"
-                              : ": =k replaces " + of + " with its sum");
+  const std::string which = fmt::format("chunk k (0 to {})", message.ranks - 1);
+  return text + (message.adds ? ": +k adds " + which + " to the next rank's"
+                              : ": =k replaces " + which + " with its sum");
 }
 
 }  // namespace lockstep::gui

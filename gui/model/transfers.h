@@ -40,7 +40,7 @@ void find_still(const Model& model, State& state);
 struct RingMessage {
   int ranks = 0;   ///< ranks in the collective; 0 if unknown
   int rounds = 0;  ///< 2 (ranks - 1) for an all-reduce, else ranks - 1
-  int chunk = -1;  ///< from 1 to `ranks`; -1 if the data is not chunked
+  int chunk = -1;  ///< from 0 to `ranks` - 1; -1 if the data is not chunked
   bool adds = false;
 };
 
@@ -48,7 +48,7 @@ RingMessage ring_message(const Model& model, const Copy& copy);
 
 bool is_all_reduce(const Model& model, uint32_t collective);
 
-/// Returns, for example, "round 2 of 6: +k adds chunk k of 4 to the next rank's".
+/// Returns, for example, "round 2 of 6: +k adds chunk k (0 to 3) to the next rank's".
 std::string round_in_words(const Model& model, const Underway& now);
 
 }  // namespace lockstep::gui

@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 #include "gui/model/details.h"
+#include "gui/model/servers.h"
 #include "tracer/analysis/shared_updates.h"
 #include "tracer/analysis/summary_paths.h"
 #include "tracer/format/file_io.h"
@@ -58,7 +59,7 @@ std::vector<SharedVersion> versions_of(const Model& model,
 std::string runs_on(const Model& model, const Event& event) {
   const Lane& lane = model.lanes[event.lane];
   if (!lane.is_host()) return fmt::format("device {}", model.devices[lane.device].id);
-  return model.ranks() > 1 ? fmt::format("rank {}'s host", lane.rank) : "the host";
+  return model.ranks() > 1 ? rank_title(model, lane.rank) + "'s host" : "the host";
 }
 
 std::string end_of_copy(const Model& model, int device) {

@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 #include "gui/model/details.h"
+#include "gui/model/servers.h"
 #include "gui/panels/panels.h"
 #include "gui/panels/widgets.h"
 #include "gui/ui/ui.h"
@@ -175,7 +176,7 @@ void draw_calls(const Ui& ui, const Rect& area, App& app) {
   const Model& model = *trace.model;
   const Lane& lane = model.lanes[model.events[trace.state.event].lane];
   const std::string rank =
-      model.ranks() > 1 ? fmt::format("rank {} · ", lane.rank) : "";
+      model.ranks() > 1 ? rank_title(model, lane.rank) + " · " : "";
   const std::string place = !lane.is_host() ? device_label(model, lane.device)
                             : !rank.empty() && lane.thread != "main" ? ""
                                                                      : "host";

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/units.h"
+#include "gui/model/servers.h"
 #include "gui/panels/timeline_parts.h"
 #include "gui/panels/widgets.h"
 
@@ -65,7 +66,7 @@ float draw_drawer_tabs(const Ui& ui, const Rect& area, App& app) {
 std::string lane_words(const Model& model, const Event& event) {
   const Lane& lane = model.lanes[event.lane];
   std::string words = device_label(model, lane.device);
-  if (model.ranks() > 1) words = fmt::format("rank {} · {}", lane.rank, words);
+  if (model.ranks() > 1) words = rank_title(model, lane.rank) + " · " + words;
   return words;
 }
 

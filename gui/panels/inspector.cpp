@@ -189,9 +189,9 @@ std::vector<Fact> facts_of(OpenTrace& trace, uint32_t index) {
                                       device_label(model, copy->dst)});
     facts.push_back({"bytes", fmt::format("{:L}", copy->bytes)});
     const RingMessage message = ring_message(model, *copy);
-    if (message.chunk > 0) {
+    if (message.chunk >= 0) {
       facts.push_back(
-          {"chunk", fmt::format("{} of {}, {}", message.chunk, message.ranks,
+          {"chunk", fmt::format("{} (0 to {}), {}", message.chunk, message.ranks - 1,
                                 message.adds ? "added" : "replaces")});
     }
   }

@@ -292,6 +292,7 @@ std::string rank_tip(const Ui& ui, const OpenTrace& trace, int device,
   if (!model.devices[device].memory.empty()) {
     tip += fmt::format("\n{}: {}", memory_label(own), human_bytes(own.memory.total()));
   }
+  if (!has_program(model, model.devices[device].rank)) return tip;
   return tip + "\nclick: show this rank's program  (r)";
 }
 

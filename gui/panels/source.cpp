@@ -4,9 +4,9 @@
 #include <algorithm>
 
 #include "gui/model/details.h"
+#include "gui/model/further_reading.h"
 #include "gui/panels/code_colours.h"
 #include "gui/panels/panels.h"
-#include "gui/text/pytorch_files.h"
 #include "gui/ui/ui.h"
 
 namespace lockstep::gui {
@@ -149,11 +149,7 @@ void draw_source(const Ui& ui, const Rect& area, App& app) {
   Rect inside = ui.card(area, "SOURCE", note);
 
   Rect foot = inside.take_bottom(26);
-  std::string_view python;
-  for (auto at = trace.state.stack.rbegin(); at != trace.state.stack.rend(); ++at) {
-    python = pytorch_file(model.name_of(model.events[*at]));
-    if (!python.empty()) break;
-  }
+  const std::string_view python = pytorch_file_at(model, trace.state);
   float x = foot.x + 13;
   if (!python.empty()) {
     ui.text(x, foot.y + 5, Type::small, t.faint, "in PyTorch ");

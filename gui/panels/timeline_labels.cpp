@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "gui/model/servers.h"
 #include "gui/panels/panels.h"
 #include "gui/panels/timeline_parts.h"
 #include "gui/panels/timeline_tracks.h"
@@ -25,7 +26,7 @@ std::string stream_name(const Lane& lane) {
 }
 
 std::string of_rank(const TimelineFrame& frame, const Lane& lane, std::string name) {
-  return frame.cache.ranks > 1 ? fmt::format("rank {} {}", lane.rank, name) : name;
+  return frame.cache.ranks > 1 ? rank_title(frame.model, lane.rank) + " " + name : name;
 }
 
 /// Draws a small triangle that indicates whether a lane is expanded.
@@ -91,7 +92,7 @@ void draw_label(const TimelineFrame& frame, const Strip& strip, float y) {
         return;
       }
       if (strip.folded) {
-        head(fmt::format("rank {}", lane.rank), true, false, theme.dim);
+        head(rank_title(frame.model, lane.rank), true, false, theme.dim);
         return;
       }
       const float after =

@@ -45,7 +45,7 @@ std::string trace_title(const Model& model) {
                            : mode == "dp"           ? "DataParallel"
                            : mode == "dp-features"  ? "DataParallel of features"
                            : mode == "dp-criterion" ? "DataParallelModel"
-                           : mode == "hybrid"       ? "features in parallel"
+                           : mode == "hybrid"       ? "hybrid data and model parallel"
                            : mode == "ddp"          ? "DistributedDataParallel"
                            : mode == "hogwild"      ? "Hogwild"
                            : mode == "locked"       ? "one model with a lock"

@@ -17,7 +17,7 @@
 //   {ahead} {later}        filled from the keys ahead… and later/… below
 //   {moves} {turns}        copies through one port: "one after another"
 //   {each}                 bytes of each of {others} devices; {other} if only one
-//   {rank} {ranks} {bucket} {params} {chunk} {sent}
+//   {rank} {ranks} {bucket} {params} {chunk} {last_chunk} {sent}
 //   {behind_backward} {behind_others} {exposed} {exposed_wait}
 //                          facts of DistributedDataParallel:
 //                          see `gui/model/rank_facts.cpp`

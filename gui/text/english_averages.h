@@ -34,10 +34,12 @@ inline constexpr Template kEnglishAverages[] = {
      "{behind_others}.][ **Exposed**, without any kernel: {exposed}.][ Of that, "
      "waiting for other ranks: {exposed_wait}.]"},
     {"copy/average/adds",
-     "Round {ring_step} of {ring_steps}: {from} sends **chunk {chunk} of {ranks}** of "
+     "Round {ring_step} of {ring_steps}: {from} sends **chunk {chunk}** (0 to "
+     "{last_chunk}) of "
      "its weights ({bytes}) to {to}[ at {rate}], which **adds** its own."},
     {"copy/average/replaces",
-     "Round {ring_step} of {ring_steps}: **chunk {chunk} of {ranks}** of the mean "
+     "Round {ring_step} of {ring_steps}: **chunk {chunk}** (0 to {last_chunk}) of the "
+     "mean "
      "weights is complete. {From} forwards it ({bytes}) to {to}[ at {rate}]."},
     {"copy/average",
      "**{bytes}** of weights go from {from} to {to}[, at {rate}]: part of the ranks' "

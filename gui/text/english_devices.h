@@ -16,7 +16,7 @@ inline constexpr Template kEnglishDevices[] = {
     {"copy/scatter/chunk",
      "**images{rows}** of the batch go from {from} to {to}: {bytes}[ at {rate}]: "
      "**chunk "
-     "{chunk} of {chunks}**."},
+     "{chunk}** (0 to {last_chunk})."},
     {"copy/scatter",
      "{To} gets its {tensor}[, {shape}]: **{bytes}** from {from}[ at {rate}]."},
     {"copy/replicate/parameters",
@@ -45,19 +45,23 @@ inline constexpr Template kEnglishDevices[] = {
      "**{bytes}**[ of {tensor}] go from {from} to {to}[, at {rate}], so that all ranks "
      "hold the same values."},
     {"copy/all_reduce/adds",
-     "Round {ring_step} of {ring_steps}: {from} sends **chunk {chunk} of {ranks}**[ of "
+     "Round {ring_step} of {ring_steps}: {from} sends **chunk {chunk}** (0 to "
+     "{last_chunk})[ of "
      "bucket {bucket}] ({bytes}) to {to}[ at {rate}], which **adds** its own. All "
      "ranks send at the same time, each a different chunk."},
     {"copy/all_reduce/replaces",
-     "Round {ring_step} of {ring_steps}: **chunk {chunk} of {ranks}**[ of bucket "
+     "Round {ring_step} of {ring_steps}: **chunk {chunk}** (0 to {last_chunk})[ of "
+     "bucket "
      "{bucket}] is fully summed. {From} forwards it ({bytes}) to {to}[ at {rate}], "
      "where it **replaces** the partial sum."},
     {"copy/metrics/adds",
-     "Round {ring_step} of {ring_steps}: {from} sends **chunk {chunk} of {ranks}** of "
+     "Round {ring_step} of {ring_steps}: {from} sends **chunk {chunk}** (0 to "
+     "{last_chunk}) of "
      "the losses and correct-prediction counts ({bytes}) to {to}, which **adds** its "
      "own."},
     {"copy/metrics/replaces",
-     "Round {ring_step} of {ring_steps}: **chunk {chunk} of {ranks}** of the losses "
+     "Round {ring_step} of {ring_steps}: **chunk {chunk}** (0 to {last_chunk}) of the "
+     "losses "
      "and correct-prediction counts is fully summed. {From} forwards it ({bytes}) to "
      "{to}."},
     {"copy/metrics",

@@ -211,7 +211,7 @@ bool Ui::button(const char* id, const Rect& r, std::string_view label, bool acti
 }
 
 void Ui::tooltip(std::string_view text) const {
-  if (!ImGui::IsItemHovered()) return;
+  if (covered || !ImGui::IsItemHovered()) return;
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {10, 7});
   ImGui::PushStyleColor(ImGuiCol_PopupBg, theme.raised);
   ImGui::PushStyleColor(ImGuiCol_Border, theme.line);

@@ -39,6 +39,7 @@ class Ui {
   const Theme& theme;
   const Fonts& fonts;
   ImDrawList* list = nullptr;  ///< the panels' draw list; set by Frame
+  bool covered = false;        ///< a modal card is on top: no tooltips
 
   // Text. `y` is the top of the line. Positions are rounded down to whole points.
   float line_height(Type type) const;

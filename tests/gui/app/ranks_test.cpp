@@ -34,6 +34,24 @@ TEST(ViewRanks, KeysAndClicksChooseTheRank) {
   EXPECT_EQ(viewer.name(), "step");
 }
 
+TEST(ViewRanks, AModalCardCoversTooltips) {
+  Driver viewer("ddp.json.gz");
+  const auto over_card = [&] {
+    viewer.screen.mouse(460, 150);  // the first rank's card
+    return viewer.settled().pixels;
+  };
+  const auto elsewhere = [&] {
+    viewer.screen.mouse(1, 799);
+    return viewer.settled().pixels;
+  };
+  EXPECT_NE(over_card(), elsewhere()) << "a tooltip";
+  viewer.app.settings.help = true;
+  EXPECT_EQ(over_card(), elsewhere());
+  viewer.app.settings.help = false;
+  viewer.app.settings.tour = 1;
+  EXPECT_EQ(over_card(), elsewhere());
+}
+
 TEST(ViewRanks, ForwardAndBackAgainIsTheSamePicture) {
   Driver viewer("ddp.json.gz", 1024, 700);
   viewer.app.trace().timeline.follow = false;  // following would pan from step to step

@@ -1,5 +1,6 @@
 // The viewer's sentences in the modes where those of DataParallel and
 // DistributedDataParallel would be false.
+#include "gui/model/further_reading.h"
 #include "tests/gui/model/narrated.h"
 
 namespace lockstep::gui {
@@ -122,6 +123,26 @@ copy chunk 2 230 50 op=6 why=average src=0 dst=1 bytes=400 ring_step=1
        "average."},
   };
   expect_said(model, expected);
+}
+
+TEST(FurtherReading, OfACollectiveDependsOnWhatItSums) {
+  const auto file_of = [](const char* mode, const char* why) {
+    const std::string lines =
+        std::string(
+            "phase step 0 0 1000 kind=train\ncollective all_reduce 1 20 50 "
+            "collective=all_reduce group_size=3 bytes=1200 why=") +
+        why;
+    const Model model = made(mode, lines.c_str()).model();
+    const State state = state_at(
+        model,
+        at_event(model, static_cast<uint32_t>(names_of(model)["all_reduce@device 0"])));
+    return std::string(pytorch_file_at(model, state));
+  };
+  EXPECT_EQ(file_of("ddp", "all_reduce"), "torch/csrc/distributed/c10d/reducer.cpp");
+  EXPECT_EQ(file_of("local-sgd", "average"),
+            "torch/distributed/algorithms/model_averaging/averagers.py");
+  EXPECT_EQ(file_of("ddp", "metrics"), "") << "main.py sums these itself";
+  EXPECT_EQ(file_of("hybrid", "all_reduce"), "") << "no reducer takes part";
 }
 
 // DataParallel's, a ring of ranks' and a pipeline's sentences would be false: weights

@@ -102,8 +102,8 @@ TEST(Narration, OfTheMinimalTrace) {
        "The host **waits 48.0 µs** for the number that item() returns, until device 0 "
        "has it. Once per step this is harmless; if it happens often, devices go idle."},
       {"scatter images@cpu:0",
-       "**images[0:2]** of the batch go from the host to device 0: 40 B: **chunk 1 of "
-       "2**."},
+       "**images[0:2]** of the batch go from the host to device 0: 40 B: **chunk 0** "
+       "(0 to 1)."},
       {"replicate buffers@cpu:1",
        "**8 B of buffers** (such as a batch norm's running statistics) go from device "
        "0 to device 1: its replica needs them, too. Group 2 of 2."},

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "base/units.h"
+#include "engine/plan/ring.h"
 #include "gui/model/details.h"
 #include "gui/model/narration.h"
 #include "gui/model/state.h"
@@ -163,6 +164,30 @@ TEST_F(Ranks, MeetInCollectives) {
   }
 }
 
+/// The engine sends the chunk of that number: see the glossary's "chunk".
+TEST_F(Ranks, ChunksHaveTheNumbersOfTheEnginesPlan) {
+  for (const char* why : {"all_reduce", "metrics"}) {
+    for (const uint32_t index : of(why)) {
+      for (const uint32_t message : model_.collectives[index].copies) {
+        const Copy& copy = model_.copies[message];
+        const auto plan =
+            plan::ring_all_reduce(model_.devices[copy.src].rank, kRanks)[copy.round];
+        const RingMessage m = ring_message(model_, copy);
+        EXPECT_EQ(m.chunk, plan.send_chunk) << copy.src << " in round " << copy.round;
+        EXPECT_EQ(m.adds, plan.reduces);
+      }
+    }
+  }
+  Underway now;
+  now.collective = of("all_reduce")[0];
+  now.round = 0;
+  EXPECT_EQ(round_in_words(model_, now),
+            "round 1 of 4: +k adds chunk k (0 to 2) to the next rank's");
+  now.round = 2;
+  EXPECT_EQ(round_in_words(model_, now),
+            "round 3 of 4: =k replaces chunk k (0 to 2) with its sum");
+}
+
 /// Replays the messages. Chunk numbers, + and = are correct if all ranks get all sums.
 TEST_F(Ranks, MessagesPlayedBackSumEverything) {
   for (const char* why : {"all_reduce", "metrics"}) {
@@ -170,7 +195,7 @@ TEST_F(Ranks, MessagesPlayedBackSumEverything) {
       using Shares = std::set<int>;
       std::map<int, std::map<int, Shares>> at;  // rank, chunk: shares in it
       for (int rank = 0; rank < kRanks; ++rank) {
-        for (int chunk = 1; chunk <= kRanks; ++chunk) at[rank][chunk] = {rank};
+        for (int chunk = 0; chunk < kRanks; ++chunk) at[rank][chunk] = {rank};
       }
       std::map<int, int64_t> bytes;
       auto before = at;

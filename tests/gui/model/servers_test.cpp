@@ -34,6 +34,15 @@ TEST(Servers, AreTheRanksAfterTheWorkers) {
   const Model others = model_of("ddp");
   EXPECT_EQ(rank_title(others, 1), "rank 1");
   EXPECT_FALSE(has_server_stage(others));
+  EXPECT_EQ(rank_title(model_of("hogwild"), 1), "worker 1");
+  EXPECT_EQ(rank_title(model_of("locked"), 1), "worker 1");
+}
+
+TEST(Servers, HaveNoProgramOfTheirOwn) {  // so that none is promised
+  const Model model = model_of("ps");
+  EXPECT_TRUE(has_program(model, 0));
+  EXPECT_FALSE(has_program(model, 1)) << "only its device has events";
+  EXPECT_FALSE(has_program(model, 7));
 }
 
 TEST(Servers, HaveWhatIsPulledFromThem) {
