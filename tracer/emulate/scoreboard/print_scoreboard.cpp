@@ -41,7 +41,11 @@ std::string families_text(const Scoreboard& board) {
     if (family.name.starts_with("golden-bucket")) continue;
     all.insert(all.end(), family.predictions.begin(), family.predictions.end());
   }
-  return text + score_line("all", score_of(all), signs_of(all));
+  const Score score = score_of(all);
+  return text + score_line("all", score, signs_of(all)) +
+         fmt::format(
+             "covered by intervals that no other machine's values widened: {} %\n",
+             per_cent(score.own_coverage));
 }
 
 std::string goals_text(const Scoreboard& board) {
@@ -121,7 +125,8 @@ std::string protocol_text() {
       "is depends on what the rows are, not on their values. Rows marked ANOMALY are\n"
       "predicted, but neither fitted nor counted. covered: share of values inside "
       "their\n"
-      "90 % interval. perfect and ring: mean errors of perfect scaling, and of a ring\n"
+      "90 % interval, which is as wide as the values of all other machines ask for.\n"
+      "perfect and ring: mean errors of perfect scaling, and of a ring\n"
       "whose messages nothing hides. signs: wrong ones of all steps to more "
       "devices.\n\n"
       "Costs before fitting; the standard deviation of the logarithm of each, and the "
@@ -141,6 +146,7 @@ Json score_json(const Score& score) {
           {"mape", score.mean},
           {"p95", score.p95},
           {"coverage", score.coverage},
+          {"own_coverage", score.own_coverage},
           {"perfect", score.perfect},
           {"ring", score.ring}};
 }

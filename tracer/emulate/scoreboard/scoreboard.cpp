@@ -11,6 +11,7 @@
 
 #include "engine/plan/buckets.h"
 #include "tracer/emulate/scoreboard/other_rows.h"
+#include "tracer/emulate/scoreboard/widen.h"
 
 namespace lockstep::tracer {
 namespace {
@@ -260,6 +261,7 @@ StepSetting setting_of(const PublishedRow& row, const Net& net, const Alone& alo
 Scoreboard score(std::vector<PublishedRow> rows) {
   Scoreboard board{std::move(rows), {}};
   Scorer(board).predict_all();
+  widen_intervals(board);
   return board;
 }
 

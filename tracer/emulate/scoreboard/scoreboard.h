@@ -19,6 +19,7 @@ struct RowPrediction {
   std::string why_not;  ///< why nothing was predicted; "" if something was
   double batch = 0;     ///< images of each device
   double predicted = 0, low = 0, high = 0;  ///< and the 90 % interval
+  double own_low = 0, own_high = 0;         ///< the interval before widen_intervals()
   double perfect = 0;                       ///< baseline: perfect scaling
   double ring = 0;     ///< baseline: a ring whose messages nothing hides
   int alone_line = 0;  ///< the row on one device

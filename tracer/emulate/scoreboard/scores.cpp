@@ -49,7 +49,7 @@ int sign_between(double before, double after) {
 
 Score score_of(const std::vector<const RowPrediction*>& predictions) {
   Score score;
-  std::vector<double> errors, perfect, ring, described, covered;
+  std::vector<double> errors, perfect, ring, described, covered, own_covered;
   for (const RowPrediction* p : predictions) {
     ++score.rows;
     score.anomalies += p->row->anomaly;
@@ -59,6 +59,7 @@ Score score_of(const std::vector<const RowPrediction*>& predictions) {
     perfect.push_back(relative_error(p->perfect, value));
     ring.push_back(relative_error(p->ring, value));
     covered.push_back(p->covered() ? 1 : 0);
+    own_covered.push_back(p->own_low <= value && value <= p->own_high ? 1 : 0);
     if (!std::isnan(p->described)) {
       described.push_back(relative_error(p->described, value));
     }
@@ -67,6 +68,7 @@ Score score_of(const std::vector<const RowPrediction*>& predictions) {
   score.mean = mean_of(errors);
   score.p95 = nearest_rank(errors, 0.95);
   score.coverage = mean_of(covered);
+  score.own_coverage = mean_of(own_covered);
   score.perfect = mean_of(perfect);
   score.ring = mean_of(ring);
   score.described = mean_of(described);

@@ -18,6 +18,7 @@ struct Score {
   int predicted = 0;                 ///< without anomalies
   double mean = NAN, p95 = NAN;      ///< of the absolute error; p95 by nearest rank
   double coverage = NAN;             ///< the share of values in their intervals
+  double own_coverage = NAN;         ///< … before they were widened
   double perfect = NAN, ring = NAN;  ///< mean absolute error of the baselines
   double described = NAN;            ///< of a fit to all rows (DataParallel)
 };
