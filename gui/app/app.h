@@ -54,6 +54,7 @@ struct TimelineView {
   /// The last position that the view followed.
   int64_t seen_time = INT64_MIN;
   uint32_t seen_event = UINT32_MAX;
+  size_t seen_step = SIZE_MAX;
 
   size_t primitives = 0;  ///< rectangles, strings and lines in the last frame
   std::shared_ptr<TimelineCache> cache;  ///< computed from the Model alone

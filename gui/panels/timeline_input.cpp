@@ -1,5 +1,6 @@
 // Input: wheel, clicks, drags and keys. Also makes the view follow the position.
 #include <cmath>
+#include <utility>
 
 #include "gui/panels/panels.h"
 #include "gui/panels/timeline_parts.h"
@@ -222,6 +223,30 @@ void clamp_view(const Model& model, TimelineView& view, float width) {
   pan(view, held - view.from);
 }
 
+/// Shows the whole of another step, and returns true, if the last one was shown whole.
+bool follow_to_step(const Model& model, size_t number, TimelineView& view) {
+  const size_t before = std::exchange(view.seen_step, number);
+  if (before == number || before >= model.steps.size()) return false;
+  const Step& last = model.steps[before];
+  const auto length = static_cast<double>(last.end - last.begin);
+  const double shown = (view.to - view.from) / length;
+  if (shown < 0.8 || shown > 1.5) return false;
+  show_step(model, number, view);
+  return true;
+}
+
+/// Keeps a moment away from the edges; one that is out of sight moves to the middle.
+void pan_to(int64_t time, TimelineView& view) {
+  const double length = view.to - view.from;
+  const double share = (static_cast<double>(time) - view.from) / length;
+  if (share < 0 || share > 1)
+    pan(view, (share - 0.5) * length);
+  else if (share < 0.1)
+    pan(view, (share - 0.1) * length);
+  else if (share > 0.9)
+    pan(view, (share - 0.9) * length);
+}
+
 void follow_position(const TimelineFrame& frame) {
   TimelineView& view = frame.view;
   const State& state = frame.trace.state;
@@ -230,15 +255,9 @@ void follow_position(const TimelineFrame& frame) {
   const bool jumped = view.seen_event != state.event;
   view.seen_time = state.now;
   view.seen_event = state.event;
+  if (first) view.seen_step = state.step;
   if (!moved || first || !view.follow || view.gesture.drag != Drag::none) return;
-  const double length = view.to - view.from;
-  const double share = (static_cast<double>(state.now) - view.from) / length;
-  if (share < 0 || share > 1)
-    pan(view, (share - 0.5) * length);
-  else if (share < 0.1)
-    pan(view, (share - 0.1) * length);
-  else if (share > 0.9)
-    pan(view, (share - 0.9) * length);
+  if (!follow_to_step(frame.model, state.step, view)) pan_to(state.now, view);
   if (!jumped) return;
   const Place place = place_of(frame, state.event);
   if (!place.shown) return;

@@ -134,5 +134,33 @@ TEST(Title, CountsWorkersAndNamesServersApart) {
   EXPECT_EQ(why_title(viewer.app.trace()), "WHY NOT 2×?");
 }
 
+TEST(Aligned, ABucketIsTheSameBucketOfTheSameRank) {
+  const Driver viewer("ddp.json.gz");
+  const Model& model = *viewer.app.traces()[0].model;
+  int seen = 0;
+  for (uint32_t event = 0; event < model.events.size(); ++event) {
+    if (model.events[event].what() != Kind::collective) continue;
+    if (CollectiveArgs(model, event).facts.bucket < 0) continue;
+    const Position there = aligned(model, at_event(model, event), model);
+    EXPECT_EQ(event_at(model, there), event);
+    ++seen;
+  }
+  EXPECT_EQ(seen, 6) << "3 ranks, 2 steps";
+}
+
+TEST(Timeline, AnotherStepIsShownWholeIfTheLastOneWas) {
+  Driver viewer("ddp.json.gz");
+  const Step& next = viewer.model().steps.at(1);
+  viewer.press(Key::page_down);
+  while (viewer.app.trace().state.step == 0) viewer.press(Key::page_down);
+  viewer.settled();
+  const TimelineView& view = viewer.app.trace().timeline;
+  const auto begin = static_cast<double>(next.begin),
+             end = static_cast<double>(next.end);
+  EXPECT_LT(view.from, begin);
+  EXPECT_GT(view.to, end);
+  EXPECT_LT(view.to - view.from, 1.2 * (end - begin));
+}
+
 }  // namespace
 }  // namespace lockstep::gui
