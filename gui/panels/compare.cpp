@@ -69,21 +69,9 @@ std::string compared_words(const ComparedCost& first, const ComparedCost& other,
   return tracer::faster_words(first.time, other.time);
 }
 
-/// Returns a warning if the traces do different work, or an empty string otherwise.
-std::string different_work(const std::vector<OpenTrace*>& traces) {
-  const std::string arch = traces.front()->model->meta_text(top::arch);
-  const int64_t batch = traces.front()->step.batch;
-  for (const OpenTrace* trace : traces) {
-    const std::string other = trace->model->meta_text(top::arch);
-    if (other != arch) {
-      return fmt::format("different workloads: the models are {} and {}", arch, other);
-    }
-    if (trace->step.batch != batch) {
-      return fmt::format("different workloads: the batch sizes are {} and {}", batch,
-                         trace->step.batch);
-    }
-  }
-  return "";
+/// Times of a recording and of an emulation are not set in relation.
+bool same_clock(const OpenTrace& a, const OpenTrace& b) {
+  return a.model->is_measured() == b.model->is_measured();
 }
 
 /// One line of the table: a text for each trace, and a bar for some.
@@ -104,8 +92,9 @@ ComparedRow step_row(const std::vector<OpenTrace*>& traces) {
     ComparedRow::Cell cell{0, "–", "", ""};
     if (trace->model->has_device_times() && length > 0) {
       cell.value = human_time(length);
-      const bool compared =
-          trace != traces[0] && first > 0 && traces[0]->model->has_device_times();
+      const bool compared = trace != traces[0] && first > 0 &&
+                            traces[0]->model->has_device_times() &&
+                            same_clock(*traces[0], *trace);
       if (compared) cell.words = tracer::faster_words(first, length);
     }
     row.cells.push_back(cell);
@@ -122,7 +111,7 @@ ComparedRow phase_row(const std::vector<OpenTrace*>& traces, const std::string& 
     const bool timed = !cost.on_device || trace->model->has_device_times();
     if (cost.time > 0 && timed && cost.on_device) {
       cell = {cost.busy, human_time(cost.busy), "of " + human_time(cost.time), ""};
-      if (trace != traces[0])
+      if (trace != traces[0] && same_clock(*traces[0], *trace))
         cell.words = compared_words(first, cost, trace->step.length / 100);
       if (!cell.words.empty()) cell.words = "span " + cell.words;
     } else if (cost.time > 0 && timed) {
@@ -259,7 +248,7 @@ std::vector<ComparedRow> compared_rows(const std::vector<OpenTrace*>& traces) {
 void draw_table(const Ui& ui, const Rect& area, const std::vector<OpenTrace*>& traces,
                 const std::vector<ComparedRow>& rows) {
   const Theme& t = ui.theme;
-  const std::string warning = different_work(traces);
+  const std::string warning = why_incomparable(traces);
   Rect room =
       ui.card(area, "THIS STEP, PHASE BY PHASE",
               warning.empty()
@@ -353,6 +342,26 @@ void draw_stages(const Ui& ui, const Rect& room, App& app,
 }
 
 }  // namespace
+
+std::string why_incomparable(const std::vector<OpenTrace*>& traces) {
+  const OpenTrace& first = *traces.front();
+  const std::string arch = first.model->meta_text(top::arch);
+  for (const OpenTrace* trace : traces) {
+    const std::string other = trace->model->meta_text(top::arch);
+    if (other != arch) {
+      return fmt::format("different workloads: the models are {} and {}", arch, other);
+    }
+    if (trace->step.batch != first.step.batch) {
+      return fmt::format("different workloads: the batch sizes are {} and {}",
+                         first.step.batch, trace->step.batch);
+    }
+    if (!same_clock(first, *trace)) {
+      return "different clocks: one trace is measured, another is emulated; emulate "
+             "both to compare their times";
+    }
+  }
+  return "";
+}
 
 void draw_compare(const Ui& ui, const Rect& area, App& app) {
   std::vector<OpenTrace*> traces;

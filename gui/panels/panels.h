@@ -65,6 +65,9 @@ void draw_overlap(const Ui& ui, Rect room, const OpenTrace& trace);
 void draw_drawer(const Ui& ui, const Rect& area, App& app);
 void draw_inspector(const Ui& ui, const Rect& area, App& app);
 void draw_compare(const Ui& ui, const Rect& area, App& app);
+/// Returns why the times of compared traces say nothing about each other: different
+/// nets, batches or clocks; "" if they do.
+std::string why_incomparable(const std::vector<OpenTrace*>& traces);
 /// Draws the problems found in the file on one line; a click dismisses it.
 void draw_problems(const Ui& ui, const Rect& area, OpenTrace& trace);
 void draw_start(const Ui& ui, const Rect& area, App& app);

@@ -2,7 +2,10 @@
 // click goes.
 #include "gui/panels/stacked.h"
 
+#include "gui/panels/panels.h"
 #include "tests/gui/app/driver.h"
+#include "tracer/emulate/emulate.h"
+#include "tracer/format/trace.h"
 
 namespace lockstep::gui {
 namespace {
@@ -25,6 +28,17 @@ struct Compared {
 
   Driver viewer;
 };
+
+TEST(Compared, ARecordingAndAnEmulationAreNotSetInRelation) {
+  Compared compared(1440, 900, "dp.json.gz");
+  EXPECT_EQ(why_incomparable(compared.traces()), "");
+  const tracer::Trace recorded = tracer::read_trace(golden("dp.json.gz"));
+  const tracer::Trace emulated = tracer::emulate(recorded, {});
+  compared.viewer.app.open(load_model("emulated", tracer::trace_text(emulated)));
+  EXPECT_TRUE(why_incomparable(compared.traces()).starts_with("different clocks"));
+  Compared nets(1440, 900);
+  EXPECT_TRUE(why_incomparable(nets.traces()).starts_with("different workloads"));
+}
 
 TEST(Stacked, TheLongestStepFillsTheWidthAndNothingIsOutside) {
   Compared compared(1024, 640);
