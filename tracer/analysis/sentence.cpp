@@ -51,14 +51,12 @@ std::string explain_loader(const Summary& summary, double of_path) {
   const std::string workers =
       use.worker_count == 0
           ? ""
-          : fmt::format(", which {} worker{} prepare{}", use.worker_count,
-                        use.worker_count == 1 ? "" : "s",
-                        use.worker_count == 1 ? "s" : "");
+          : fmt::format(" (prepared by {} worker{})", use.worker_count,
+                        use.worker_count == 1 ? "" : "s");
   return fmt::format(
-      "the loader is the bottleneck: the host waits for the next batch{} during {} of "
-      "a "
-      "step; more workers (`-j`), if there are cores for them, prepare it earlier",
-      workers, percent(waited));
+      "the loader is the bottleneck: during {} of a step, the host waits for the next "
+      "batch{}; more workers (`-j`), if there are cores for them, prepare it earlier",
+      percent(waited), workers);
 }
 
 /// Returns what a share of the path means, and what would reduce it.
