@@ -17,7 +17,7 @@ constexpr size_t kMaxColumns = 6;
 constexpr const char* kLegend =
     "  host: time of host threads in the phase; device: from the start of its first "
     "kernel or\n  copy to the end of its last; busy: time in which that device ran "
-    "part of it. Phases\n  overlap, so these times do not add up.\n";
+    "part of it or\n  waited for others. Phases overlap, so times do not add up.\n";
 constexpr size_t kPartColumns = 74;
 constexpr size_t kMaxRows = 12;  ///< longer lists end with "… and N more"
 

@@ -9,6 +9,7 @@
 #include "tracer/emulate/construct/construct.h"
 #include "tracer/emulate/hardware_links.h"
 #include "tracer/emulate/own_hardware.h"
+#include "tracer/emulate/slow_ranks.h"
 #include "tracer/format/facts.h"
 #include "tracer/format/lanes.h"
 #include "tracer/format/times.h"
@@ -180,11 +181,12 @@ Trace emulate(Trace trace, const EmulateOptions& options) {
     take_times(retime(graph, measured()), result);
   } else if (options.hardware != nullptr) {
     HardwareLinks links(*options.hardware, result);
-    take_times(links.retime(graph, own_hardware(options)), result);
+    take_times(links.retime(graph, with_slow_ranks(result, own_hardware(options))),
+               result);
     links.describe(result);
   } else {
-    const PortSchedule schedule =
-        retime_with_ports(graph, own_hardware(options), route_of);
+    const PortSchedule schedule = retime_with_ports(
+        graph, with_slow_ranks(result, own_hardware(options)), route_of);
     take_times(schedule, result);
     take_waits(schedule, result);
   }
@@ -192,6 +194,10 @@ Trace emulate(Trace trace, const EmulateOptions& options) {
   result.lockstep[top::clock] = values::emulated;
   std::string assumed = assumptions(options, processor_of(result.lockstep));
   if (const std::string how = construction(result); !how.empty()) {
+    assumed += "; " + how;
+  }
+  if (const std::string how = slow_ranks_assumed(result);
+      !how.empty() && !options.measured_durations) {
     assumed += "; " + how;
   }
   Json emulation{

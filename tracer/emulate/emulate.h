@@ -46,13 +46,14 @@ std::string assumptions(const EmulateOptions& options,
                         Processor processor = Processor::cores);
 
 /// Re-times a trace. Kernels last as long as their CPU time (`cpu_us`, else `dur`),
-/// divided by `compute_scale`, and do not wait for a core; the duration of a copy is
-/// given by the link; the host takes its recorded time divided by `host_scale`, but its
-/// waits end at most 20 µs after the awaited events. The result contains `clock:
-/// emulated` and the assumptions. Throws std::runtime_error if a link or a scale is not
-/// a positive number, if the interference is not from 1 to 100, if events wait for each
-/// other in a cycle, if the trace is an import (it has no `deps`), or if the hardware
-/// has fewer devices than the trace.
+/// divided by `compute_scale`, and do not wait for a core; those that make a rank slow
+/// last as slow_ranks.h says; the duration of a copy is given by the link; the host
+/// takes its recorded time divided by `host_scale`, but its waits end at most 20 µs
+/// after the awaited events. The result contains `clock: emulated` and the assumptions.
+/// Throws std::runtime_error if a link or a scale is not a positive number, if the
+/// interference is not from 1 to 100, if events wait for each other in a cycle, if the
+/// trace is an import (it has no `deps`), or if the hardware has fewer devices than the
+/// trace.
 Trace emulate(Trace trace, const EmulateOptions& options = {});
 
 }  // namespace lockstep::tracer
