@@ -74,7 +74,19 @@ class EventFacts {
   bool add_bucket_of(const std::string& param);
   /// Adds facts about a ring message. Returns "adds", "replaces", "hop" or "".
   std::string add_message(const Copy& copy);
+  /// Adds facts about a half of a message between the stages of a pipeline. Returns
+  /// its reason; "" if the event is none.
+  std::string add_stage_message();
   bool is_ddp() const;
+  // For workers; defined in worker_facts.cpp.
+  /// Returns "server" for what concerns one of the servers, else "servers".
+  std::string add_server();
+  /// Returns false unless the phase updates a model that workers share.
+  bool add_shared_update();
+  /// Adds for which workers the event, or what it calls, waits, and how long. Returns
+  /// the servers' rule, such as "ssp"; "" if it waits for none.
+  std::string add_wait_for_workers();
+  void add_wait_for_lock();
   /// Returns the first collective that an event caused, or kNoEvent.
   uint32_t collective_below(uint32_t event) const;
   void add_device(int device);

@@ -124,9 +124,15 @@ class Narrator : EventFacts {
     if (name() == phases::pull) add_traffic(reasons::pull, true);
     if (name() == phases::pull && string_arg(step_args_, keys::lock) == names::step) {
       special = "locked";
+      add_wait_for_lock();
     }
     if (name() == phases::optimizer && add_shared_update()) special = "shared";
-    if (has_servers()) special = add_server();
+    if (has_servers()) {
+      special = add_server();
+      const bool pulls = name() == phases::pull;
+      const std::string rule = pulls ? add_wait_for_workers() : "";
+      if (!rule.empty()) return say({"phase/" + name() + "/waits/" + rule, "phase"});
+    }
     if (step_args_.contains(keys::micro_batches)) special = "pipeline";
     if (name() == phases::scatter && from_ != kHostDevice) special = "device";
     if (name() == phases::h2d && is_dp() && caused.copies == 1 &&
@@ -145,30 +151,6 @@ class Narrator : EventFacts {
       facts_.number("micro_batch", int_arg(args_, keys::micro_batch, -1));
     }
     return say({"phase/" + name() + "/" + special, "phase/" + name(), "phase"});
-  }
-
-  /// Returns "server" for what concerns one of the servers, else "servers".
-  std::string add_server() {
-    const int64_t server = int_arg(args_, keys::server, -1);
-    if (server < 0) return "servers";
-    facts_.number("server", server);
-    facts_.number("worker", int_arg(args_, keys::worker, -1));
-    facts_.number("read", int_arg(args_, keys::read_version, -1));
-    return "server";
-  }
-
-  /// Returns false unless the phase updates a model that workers share.
-  bool add_shared_update() {
-    const int64_t version = int_arg(args_, keys::version, -1);
-    const int64_t read = int_arg(args_, keys::read_version, -1);
-    if (read < 0 || version <= read) return false;
-    facts_.number("version", version);
-    facts_.number("read", read);
-    facts_.number("stale", version - 1 - read);
-    if (const int64_t lost = int_arg(args_, keys::lost_updates); lost > 0) {
-      facts_.number("lost", lost);
-    }
-    return true;
   }
 
   std::string call() {
@@ -333,6 +315,8 @@ class Narrator : EventFacts {
     const std::string kind(own.facts.collective);
     if (!kind.empty()) facts_.text("name", kind);
     add_collective(state_.event);
+    const std::string halved = add_stage_message();
+    if (!halved.empty()) return say({"collective/" + kind + "/" + halved});
     facts_.number("group_size", group_size());
     facts_.text("algorithm", own.facts.algorithm);
     // Another program's sums may be of anything: activations, gradients, numbers.
@@ -362,6 +346,9 @@ class Narrator : EventFacts {
     const bool in_step =
         state_.phase != kNoEvent && model_.events[state_.phase].what() == Kind::step;
     if (in_step && is_ours(model_)) special = "end";
+    if (const std::string rule = add_wait_for_workers(); !rule.empty()) {
+      return say({"sync/" + name() + "/" + rule, "sync/" + name(), "sync"});
+    }
     return say(
         {"sync/" + name(), "sync/" + why + "/" + special, "sync/" + why, "sync"});
   }

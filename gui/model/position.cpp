@@ -9,6 +9,7 @@
 
 #include "gui/model/collectives.h"
 #include "gui/model/details.h"
+#include "gui/model/stage_messages.h"
 #include "gui/model/state.h"
 #include "tracer/analysis/pipeline.h"
 
@@ -303,6 +304,9 @@ std::optional<Position> at_names(const Model& model, uint32_t step, int64_t numb
   for (const auto find : {find_in, find_beside}) {
     const uint32_t whole = find(model, step, names);
     if (whole != kNoEvent) return at_event(model, whole);
+  }
+  if (const uint32_t half = find_message(model, step, names); half != kNoEvent) {
+    return at_event(model, half);
   }
   if (names.starts_with(kBucket)) {
     const auto bucket = parse_integer(std::string(names.substr(kBucket.size())));

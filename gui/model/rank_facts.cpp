@@ -3,6 +3,7 @@
 
 #include "gui/model/collectives.h"
 #include "gui/model/event_facts.h"
+#include "gui/model/stage_messages.h"
 #include "gui/model/transfers.h"
 
 namespace lockstep::gui {
@@ -112,6 +113,17 @@ bool EventFacts::add_bucket_of(const std::string& param) {
     return int_arg(args, keys::bucket, -1) >= 0;
   }
   return false;
+}
+
+std::string EventFacts::add_stage_message() {
+  constexpr int64_t kShort = 20'000;  // ns; no wait for the other stage
+  const auto message = stage_message(model_, state_.event);
+  if (!message) return "";
+  facts_.number("stage", message->stage);
+  facts_.number("other_stage", message->other_stage);
+  facts_.number("micro_batch", message->micro_batch);
+  if (message->waited > kShort) facts_.time("waited", message->waited);
+  return message->gradient ? reasons::activation_grad : reasons::activation;
 }
 
 std::string EventFacts::add_message(const Copy& copy) {

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "gui/model/details.h"
+#include "gui/model/stage_messages.h"
 #include "tracer/format/args.h"
 #include "tracer/format/keys.h"
 
@@ -313,6 +314,10 @@ RingMessage ring_message(const Model& model, const Copy& copy) {
   const uint32_t part = first_part(model, copy.collective);
   const CollectiveArgs own(model, part);
   const int64_t ranks = own.facts.group_size;
+  const bool of_two =  // a message, which takes no part in a ring
+      own.facts.collective == tracer::categories::send ||
+      own.facts.collective == tracer::categories::recv;
+  if (of_two) return message;
   if (ranks < 2 || ranks > INT16_MAX) return message;
   message.ranks = static_cast<int>(ranks);
   const bool all = is_all_reduce(model, part, own.facts);
@@ -326,6 +331,8 @@ RingMessage ring_message(const Model& model, const Copy& copy) {
 }
 
 std::string round_in_words(const Model& model, const Underway& now) {
+  const std::string between_stages = message_in_words(model, now);
+  if (!between_stages.empty()) return between_stages;
   const Collective& whole = model.collectives[now.collective];
   if (whole.copies.empty()) return "";
   const Copy* one = nullptr;

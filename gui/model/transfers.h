@@ -48,7 +48,8 @@ RingMessage ring_message(const Model& model, const Copy& copy);
 
 bool is_all_reduce(const Model& model, uint32_t collective);
 
-/// Returns, for example, "round 2 of 6: +k adds chunk k (0 to 3) to the next rank's".
+/// Returns, for example, "round 2 of 6: +k adds chunk k (0 to 3) to the next rank's";
+/// of a message between stages, message_in_words().
 std::string round_in_words(const Model& model, const Underway& now);
 
 }  // namespace lockstep::gui

@@ -6,6 +6,7 @@
 #include "base/units.h"
 #include "gui/model/details.h"
 #include "gui/model/servers.h"
+#include "gui/model/stage_messages.h"
 #include "gui/panels/panels.h"
 #include "gui/panels/stage_parts.h"
 #include "gui/panels/widgets.h"
@@ -265,6 +266,9 @@ void draw_head(const Ui& ui, Rect& room, const OpenTrace& trace, int device,
 }  // namespace
 
 std::string collective_label(const Model& model, uint32_t event, bool brief) {
+  if (const auto message = stage_message(model, event)) {
+    return (brief ? "" : message->receives ? "receives " : "sends ") + message->what();
+  }
   const CollectiveArgs own(model, event);
   std::string text(own.facts.collective);
   if (text.empty()) text = model.name_of(model.events[event]);

@@ -4,6 +4,8 @@
 #include <numbers>
 #include <numeric>
 
+#include "gui/model/details.h"
+#include "gui/model/stage_messages.h"
 #include "gui/panels/stage_parts.h"
 
 namespace lockstep::gui {
@@ -247,7 +249,35 @@ ImVec2 RingLayout::port(size_t of_card) const {
   return {on_loop(ports[of_card]).x, is_top(of_card) ? device.bottom() : device.y};
 }
 
-ImVec2 on_ring_path(const RingLayout& layout, size_t from, size_t to, float t) {
+Joints joints_of(const Model& model) {
+  Joints joints;
+  joints.is_chain = is_chain(model);
+  if (!joints.is_chain) {
+    joints.order = ring_order(model, &joints.recorded);
+    return joints;
+  }
+  joints.order.resize(model.devices.size());
+  std::iota(joints.order.begin(), joints.order.end(), 0);
+  std::ranges::stable_sort(joints.order, {},
+                           [&](int device) { return model.devices[device].rank; });
+  joints.recorded = true;
+  const int first = joints.order.front(), last = joints.order.back();
+  joints.closed = std::ranges::any_of(model.copies, [&](const Copy& copy) {
+    return copy.src == last && copy.dst == first &&
+           model.strings[copy.why] == reasons::activation;
+  });
+  return joints;
+}
+
+bool Joints::goes_back(const Model& model, const Copy& copy) const {
+  if (!is_chain || copy.src < 0 || copy.dst < 0) return false;
+  if (closed) return model.strings[copy.why] == reasons::activation_grad;
+  return place_in(order, copy.dst) + 1 == place_in(order, copy.src);
+}
+
+ImVec2 on_ring_path(const RingLayout& layout, size_t from, size_t to, float t,
+                    bool back) {
+  if (back) return on_ring_path(layout, to, from, 1 - t);
   constexpr float kOut = 0.1f;  // fraction of the path along each stub
   const auto between = [](ImVec2 a, ImVec2 b, float share) {
     return ImVec2(a.x + (b.x - a.x) * share, a.y + (b.y - a.y) * share);

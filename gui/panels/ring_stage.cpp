@@ -7,6 +7,7 @@
 
 #include "base/units.h"
 #include "gui/model/details.h"
+#include "gui/model/stage_messages.h"
 #include "gui/model/transfers.h"
 #include "gui/panels/panels.h"
 #include "gui/panels/stage_parts.h"
@@ -40,15 +41,31 @@ void draw_arrow(const Ui& ui, const RingLayout& layout, float share, ImU32 colou
                              {back.x + uy, back.y - ux}, colour);
 }
 
-void draw_ring(const Ui& ui, const RingLayout& layout, ImU32 colour, bool recorded) {
-  draw_arc(ui, layout, 0, 1, ui.theme.sunken, 8);
-  draw_arc(ui, layout, 0, 1, mixed(ui.theme.line, colour, 0.25f), 2.4f);
+/// Returns true if nothing joins the ranks of two cards: the end of a pipeline.
+bool is_gap(const RingLayout& layout, const Joints& joints, size_t from, size_t to) {
+  return !joints.closed && layout.shown[from] == joints.order.back() &&
+         layout.shown[to] == joints.order.front();
+}
+
+void draw_ring(const Ui& ui, const RingLayout& layout, ImU32 colour,
+               const Joints& joints) {
   const size_t count = layout.ports.size();
+  const auto end_of = [&](size_t i) {
+    const float to = layout.ports[(i + 1) % count];
+    return to <= layout.ports[i] ? to + 1 : to;
+  };
+  const std::pair<ImU32, float> lines[] = {{ui.theme.sunken, 8},
+                                           {mixed(ui.theme.line, colour, 0.25f), 2.4f}};
+  for (const auto& [ink, width] : lines) {
+    if (joints.closed) draw_arc(ui, layout, 0, 1, ink, width);
+    for (size_t i = 0; i < count && !joints.closed; ++i) {
+      if (is_gap(layout, joints, i, (i + 1) % count)) continue;
+      draw_arc(ui, layout, layout.ports[i], end_of(i), ink, width);
+    }
+  }
   for (size_t i = 0; i < count; ++i) {
-    const float from = layout.ports[i];
-    float to = layout.ports[(i + 1) % count];
-    if (to <= from) to += 1;
-    if (recorded) {
+    const float from = layout.ports[i], to = end_of(i);
+    if (joints.recorded && !is_gap(layout, joints, i, (i + 1) % count)) {
       draw_arrow(ui, layout, (from + to) / 2, mixed(ui.theme.line, colour, 0.7f));
     }
     const ImVec2 at = layout.on_loop(from);
@@ -68,7 +85,7 @@ std::string when(const OpenTrace& trace, const Underway& now) {
 
 /// Draws the current collective inside the ring: what it reduces and its progress.
 void draw_centre(const Ui& ui, const RingLayout& layout, const OpenTrace& trace,
-                 const Underway& now, bool recorded) {
+                 const Underway& now, const Joints& joints) {
   const Theme& t = ui.theme;
   const Model& model = *trace.model;
   const Rect& loop = layout.loop;
@@ -83,12 +100,19 @@ void draw_centre(const Ui& ui, const RingLayout& layout, const OpenTrace& trace,
   };
   if (!now.any()) {
     line(room.centre().y - ui.line_height(Type::small) / 2, Type::small, t.faint,
-         fmt::format("{}{} ranks", recorded ? "ring of " : "", model.ranks()));
+         fmt::format("{}{} ranks",
+                     joints.is_chain   ? "pipeline of "
+                     : joints.recorded ? "ring of "
+                                       : "",
+                     model.ranks()));
     return;
   }
   const Collective& whole = model.collectives[now.collective];
   const CollectiveArgs own(model, whole.events.front());
-  const std::string label = collective_label(model, whole.events.front());
+  const auto between_stages = stage_message(model, whole.events.front());
+  const std::string label = between_stages
+                                ? between_stages->what()
+                                : collective_label(model, whole.events.front());
   const std::string sized = label + " · " + human_bytes(own.facts.bytes);
   std::string what = sized;
   const tracer::Json params = own.facts.params.json();
@@ -127,14 +151,16 @@ void draw_centre(const Ui& ui, const RingLayout& layout, const OpenTrace& trace,
 
 /// Draws a message on the ring: "+2 6.62 MB" adds chunk 2, "=2 6.62 MB" replaces it.
 void draw_message(const Ui& ui, const RingLayout& layout, const Model& model,
-                  const Rect& room, const Packet& packet, bool wordy) {
+                  const Rect& room, const Packet& packet, const Joints& joints,
+                  bool wordy) {
   constexpr float kWaits = 0.14f;  // just outside the sender
   const Copy& copy = model.copies[packet.copy];
   const bool waits = packet.waits;
   const ImU32 colour = reason_colour(ui.theme, model.strings[copy.why]);
   const size_t from = layout.card[copy.src], to = layout.card[copy.dst];
   if (from == to) return;  // neither has a card
-  ImVec2 at = on_ring_path(layout, from, to, waits ? kWaits : packet.progress);
+  ImVec2 at = on_ring_path(layout, from, to, waits ? kWaits : packet.progress,
+                           joints.goes_back(model, copy));
   const RingMessage message = ring_message(model, copy);
   std::string words = message.chunk < 0
                           ? ""
@@ -150,7 +176,8 @@ void draw_message(const Ui& ui, const RingLayout& layout, const Model& model,
 }
 
 void draw_messages(const Ui& ui, const RingLayout& layout, const Rect& room,
-                   const OpenTrace& trace, const std::vector<Packet>& packets) {
+                   const OpenTrace& trace, const std::vector<Packet>& packets,
+                   const Joints& joints) {
   const Model& model = *trace.model;
   const size_t cards = layout.devices.size();
   const auto on_ring = [](const Copy& c) {
@@ -158,7 +185,8 @@ void draw_messages(const Ui& ui, const RingLayout& layout, const Rect& room,
   };
   const auto light = [&](const Copy& copy, float alpha) {
     if (!on_ring(copy)) return;
-    const size_t from = layout.card[copy.src], to = layout.card[copy.dst];
+    size_t from = layout.card[copy.src], to = layout.card[copy.dst];
+    if (joints.goes_back(model, copy)) std::swap(from, to);
     float end = layout.share(to);
     if (end <= layout.share(from)) end += 1;
     const ImU32 colour = reason_colour(ui.theme, model.strings[copy.why]);
@@ -175,7 +203,7 @@ void draw_messages(const Ui& ui, const RingLayout& layout, const Rect& room,
     const Copy& copy = model.copies[packet.copy];
     if (on_ring(copy)) {
       const bool wordy = layout.loop.w / static_cast<float>(cards) > 60;
-      draw_message(ui, layout, model, room, packet, wordy);
+      draw_message(ui, layout, model, room, packet, joints, wordy);
       continue;
     }
     const int device = std::max(copy.src, copy.dst);
@@ -249,25 +277,24 @@ void draw_rank_cards(const Ui& ui, const RingLayout& layout, App& app,
 
 void draw_ring_stage(const Ui& ui, const Rect& room, App& app, OpenTrace& trace) {
   const Model& model = *trace.model;
-  bool recorded = false;
-  const std::vector<int> order = ring_order(model, &recorded);
+  const Joints joints = joints_of(model);
   const RingLayout layout =
-      lay_out_ring(room, order, device_of_rank(model, trace.state.rank));
+      lay_out_ring(room, joints.order, device_of_rank(model, trace.state.rank));
   const Underway& now = underway_shown(app, trace);
   const ImU32 colour =
       now.any() ? event_colour(ui.theme, model,
                                model.collectives[now.collective].events.front())
                 : ui.theme.grey;
-  draw_ring(ui, layout, colour, recorded);
+  draw_ring(ui, layout, colour, joints);
   if (layout.without_card() > 0) {
-    draw_rank_strip(ui, layout, order, app, trace);
+    draw_rank_strip(ui, layout, joints.order, app, trace);
     const ImVec2 at = layout.on_loop(layout.others);
     ui.text(at.x + 9, at.y - ui.line_height(Type::small) / 2, Type::small, ui.theme.dim,
             fmt::format("+{}", layout.without_card()));
   }
   draw_rank_cards(ui, layout, app, trace, now);
-  draw_centre(ui, layout, trace, now, recorded);
-  draw_messages(ui, layout, room, trace, packets_shown(app, trace));
+  draw_centre(ui, layout, trace, now, joints);
+  draw_messages(ui, layout, room, trace, packets_shown(app, trace), joints);
 }
 
 }  // namespace lockstep::gui

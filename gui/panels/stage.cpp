@@ -6,6 +6,7 @@
 
 #include "base/units.h"
 #include "gui/model/servers.h"
+#include "gui/model/stage_messages.h"
 #include "gui/panels/panels.h"
 #include "gui/panels/stage_parts.h"
 #include "gui/panels/widgets.h"
@@ -148,6 +149,10 @@ std::string subtitle(const OpenTrace& trace) {
                        rank_title(model, trace.state.rank));
   }
   if (is_ring(model)) {
+    if (is_chain(model)) {
+      return fmt::format("pipeline of {} ranks · rank {} in focus", model.ranks(),
+                         trace.state.rank);
+    }
     bool recorded = false;
     ring_order(model, &recorded);
     return fmt::format("{}{} ranks · rank {} in focus", recorded ? "ring of " : "",

@@ -158,9 +158,23 @@ bool is_ring(const Model& model);
 RingLayout lay_out_ring(const Rect& room, const std::vector<int>& order, int focus = 0,
                         size_t above = 0);
 
-/// Returns the position of a message on its clockwise path, for `t` from 0 to 1. At
-/// most one of its ends is kNoCard.
-ImVec2 on_ring_path(const RingLayout& layout, size_t from, size_t to, float t);
+/// Returns the position of a message on its path, clockwise or, if `back`, the other
+/// way, for `t` from 0 to 1. At most one of its ends is kNoCard.
+ImVec2 on_ring_path(const RingLayout& layout, size_t from, size_t to, float t,
+                    bool back = false);
+
+/// How the ranks are joined. A ring passes everything on clockwise. A pipeline is a
+/// chain: activations go clockwise, from each rank to the next, and gradients back.
+struct Joints {
+  std::vector<int> order;  ///< the devices, from the first to the last
+  bool is_chain = false;
+  bool closed = true;     ///< the last rank is joined to the first one
+  bool recorded = false;  ///< the trace has a ring or is a pipeline: drawn with arrows
+
+  /// Returns whether the copy goes to the rank before, against the clock.
+  bool goes_back(const Model& model, const Copy& copy) const;
+};
+Joints joints_of(const Model& model);
 
 // ---- One rank on the ring: the activity of its host, and its device.
 

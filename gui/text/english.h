@@ -18,10 +18,13 @@
 //   {moves} {turns}        copies through one port: "one after another"
 //   {each}                 bytes of each of {others} devices; {other} if only one
 //   {rank} {ranks} {bucket} {params} {chunk} {last_chunk} {sent}
+//   {awaited} {awaited_list} {waited} {staleness} {lock_wait}
+//                          of workers: see `gui/model/worker_facts.cpp`
 //   {behind_backward} {behind_others} {exposed} {exposed_wait}
 //                          facts of DistributedDataParallel:
 //                          see `gui/model/rank_facts.cpp`
-//   {stage} {micro_batch}  of a pipeline; the stage is the one that receives
+//   {stage} {micro_batch}  of a pipeline; the stage is the one that receives, and of a
+//                          send or recv that of its rank; {other_stage}, {waited}
 //   {copies} {kernels} {chunks} {threads} {tensors} {others}  counts, for plurals too
 #pragma once
 

@@ -20,6 +20,26 @@ inline constexpr Template kEnglishPipeline[] = {
     {"phase/optimizer/pipeline",
      "**optimizer.step()** updates the parameters of every stage, each on its own "
      "device. No parameter is sent."},
+    {"collective/recv/activation",
+     "**Stage {stage}** waits for micro-batch {micro_batch}'s activations from stage "
+     "{other_stage}: **{waited}** of {time}. Then {bytes} arrive."},
+    {"collective/recv/activation",
+     "**Stage {stage}** receives micro-batch {micro_batch}'s activations ({bytes}) "
+     "from stage {other_stage}[, in {time}]."},
+    {"collective/recv/activation_grad",
+     "**Stage {stage}** waits for micro-batch {micro_batch}'s gradient from stage "
+     "{other_stage}: **{waited}** of {time}. Then {bytes} arrive."},
+    {"collective/recv/activation_grad",
+     "**Stage {stage}** receives micro-batch {micro_batch}'s gradient ({bytes}) from "
+     "stage {other_stage}[, in {time}]."},
+    {"collective/send/activation",
+     "**Stage {stage}** sends micro-batch {micro_batch}'s activations ({bytes}) to "
+     "stage {other_stage}[, in {time}][; for {waited} of that, stage {other_stage} is "
+     "not ready to receive]."},
+    {"collective/send/activation_grad",
+     "**Stage {stage}** sends micro-batch {micro_batch}'s gradient ({bytes}) back to "
+     "stage {other_stage}[, in {time}][; for {waited} of that, stage {other_stage} is "
+     "not ready to receive]."},
     {"copy/activation",
      "The **activations** of micro-batch {micro_batch}[, {shape}] ({bytes}) go from "
      "{from} to {to}: the input of **stage {stage}**.[ At {rate}.]"},

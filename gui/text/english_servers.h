@@ -23,6 +23,31 @@ inline constexpr Template kEnglishServers[] = {
      "**{read}**. Its gradients will be those of this version."},
     {"phase/pull/servers",
      "The worker **pulls the weights** from the servers, which keep and update them."},
+    {"phase/pull/waits/ssp",
+     "**Worker {rank}** waits[ **{waited}**] for {awaited:worker|workers} "
+     "{awaited_list} before it pulls the weights: with ssp, it may be at most "
+     "{staleness} {staleness:step|steps} ahead of the slowest worker."},
+    {"phase/pull/waits/sync",
+     "**Worker {rank}** waits[ **{waited}**] for {awaited:worker|workers} "
+     "{awaited_list} before it pulls the weights: with sync, the next version needs "
+     "{awaited:its gradient|their gradients}."},
+    {"sync/wait for workers/ssp",
+     "**Worker {rank}** waits[ **{time}**] for {awaited:worker|workers} "
+     "{awaited_list}: with ssp, it may be at most {staleness} {staleness:step|steps} "
+     "ahead of the slowest worker."},
+    {"sync/wait for workers/sync",
+     "**Worker {rank}** waits[ **{time}**] for {awaited:worker|workers} "
+     "{awaited_list}: with sync, the next version of the weights needs "
+     "{awaited:its gradient|their gradients}."},
+    {"sync/wait for workers",
+     "**Worker {rank}** waits[ **{time}**] for {awaited:worker|workers} "
+     "{awaited_list}."},
+    {"op/lockstep::emulated_work",
+     "**--slow-rank** makes worker {rank} slower: its device gets a task here that "
+     "computes nothing[, for **{run}**]."},
+    {"kernel/lockstep::emulated_work",
+     "**--slow-rank** makes worker {rank} idle here[ for **{time}**]: the device "
+     "computes nothing and uses no core, as if the worker were slower."},
     {"phase/push/server",
      "Worker {worker} **pushes its gradients** for server {server}'s part of the "
      "weights. They are those of version {read}."},

@@ -10,7 +10,8 @@ namespace lockstep::gui {
 
 inline constexpr Template kEnglishShared[] = {
     {"phase/pull/locked",
-     "The worker waits for **the lock** on the shared model, then reads the weights "
+     "The worker waits[ **{lock_wait}**] for **the lock** on the shared model, then "
+     "reads the weights "
      "for "
      "its own copy. It holds the lock until its step ends, so nobody else updates them "
      "meanwhile."},

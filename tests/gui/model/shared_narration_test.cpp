@@ -61,6 +61,55 @@ TEST(SharedNarration, TheLockKeepsOthersOut) {
   EXPECT_EQ(pull("lock=update").find("until its step ends"), std::string::npos);
 }
 
+TEST(SharedNarration, SaysHowLongTheLockWasAwaited) {
+  const auto pull = [](const char* wait) {
+    test::Made made("locked");
+    made.x("phase", "step", 0, 0, 9000, R"("kind":"train","lock":"step")")
+        .x("phase", "pull", 0, 10, 3000, "")
+        .x("sync", wait, 0, 20, 2500, R"("why":"lock")");
+    return said_of_shared(made.model(), "pull");
+  };
+  EXPECT_TRUE(pull("wait for lock")
+                  .starts_with("The worker waits **2.50 ms** for **the lock**"));
+  EXPECT_TRUE(pull("another").starts_with("The worker waits for **the lock**"));
+}
+
+TEST(SharedNarration, AWaitNamesTheSlowerWorkers) {
+  const auto said_of = [](const char* rule, const char* path) {
+    test::Made made("ps");
+    made.x("phase", "step", 0, 0, 9000,
+           fmt::format(R"("kind":"train","rank":0,"servers":1,"consistency":"{}",)"
+                       R"("staleness":1)",
+                       rule))
+        .x("phase", "pull", 0, 10, 3000, R"("rank":0)")
+        .x("sync", "wait for workers", 0, 20, 2200,
+           R"("rank":0,"why":"workers","server":0,"workers":[2,3])")
+        .x("kernel", "relu", 2, 30, 5, R"("rank":1)");
+    return said_of_shared(made.model(), path);
+  };
+  EXPECT_EQ(said_of("ssp", "pull"),
+            "**Worker 0** waits **2.20 ms** for workers 2, 3 before it pulls the "
+            "weights: with ssp, it may be at most 1 step ahead of the slowest worker.");
+  EXPECT_EQ(said_of("ssp", "wait for workers"),
+            "**Worker 0** waits **2.20 ms** for workers 2, 3: with ssp, it may be at "
+            "most 1 step ahead of the slowest worker.");
+  EXPECT_EQ(said_of("sync", "wait for workers"),
+            "**Worker 0** waits **2.20 ms** for workers 2, 3: with sync, the next "
+            "version of the weights needs their gradients.");
+}
+
+TEST(SharedNarration, ASlowRankIsIdleOnPurpose) {
+  const Model model = test::made("ps", R"(
+phase step 0 0 9000 kind=train batch=3 rank=0 servers=1
+op lockstep::emulated_work 0 10 5 rank=1
+kernel lockstep::emulated_work 2 20 2000 rank=1 op=2
+)")
+                          .model();
+  EXPECT_EQ(said_of_shared(model, "lockstep::emulated_work@device 1"),
+            "**--slow-rank** makes worker 1 idle here for **2.00 ms**: the device "
+            "computes nothing and uses no core, as if the worker were slower.");
+}
+
 TEST(SharedNarration, ServersUpdateWhatWorkersPush) {
   const Model model = test::made("ps", R"(
 phase step 0 0 99000 kind=train batch=3 chunks=[3] servers=1 consistency=async
