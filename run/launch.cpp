@@ -49,7 +49,9 @@ RankPlace place_of(int node, int gpu, int nodes, int per_node) {
 }  // namespace
 
 int spawn_ranks(const RunConfig& c) {
-  const int local = static_cast<int>(devices_of(c).size());
+  const bool serves = mode_of(c) == train::Mode::ps;
+  const int local =
+      static_cast<int>(devices_of(c).size()) + (serves ? c.ps.servers : 0);
   const NodePlace place_of_node = node_of_process(c);
   const auto [node, nodes] = std::pair(place_of_node.node, place_of_node.nodes);
   std::string init = place_of_node.init;

@@ -64,6 +64,12 @@ Facts shared_options(const RunConfig& c) {
     facts.emplace_back("--pipeline-schedule", name_of_schedule(c));
     facts.emplace_back("the actions:", to_one_line(plan::to_csv(schedule_of(c))));
   }
+  if (mode_of(c) == train::Mode::ps) {
+    facts.emplace_back("--servers", fmt::to_string(c.ps.servers));
+    facts.emplace_back("--consistency", std::string(word(c.ps.consistency)));
+    facts.emplace_back("--staleness", fmt::to_string(c.ps.staleness));
+    facts.emplace_back("--backup", fmt::to_string(c.ps.backup));
+  }
   const Json recipe = Json::parse(recipe_of(c));
   for (const auto& [flag, value] : recipe.items()) {
     if (flag == "--seed" && c.draws_seed) {  // each rank has drawn its own

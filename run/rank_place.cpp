@@ -140,6 +140,35 @@ NodePlace node_of_process(const RunConfig& c) {
                   place.nodes, place.nodes - 1));
 }
 
+void separate_servers(const RunConfig& c, RankPlace& place) {
+  if (mode_of(c) != train::Mode::ps || !place.is_process) return;
+  const int servers = c.ps.servers, all = place.world;
+  if (servers >= all) {
+    throw UsageError(fmt::format(
+        "--servers {} of {} process{} leaves no worker; fix: start one process more "
+        "than servers, or as many as workers and servers together",
+        servers, all, all == 1 ? "" : "es"));
+  }
+  place.world = all - servers;
+  place.server_processes = servers;
+  const int local = place.local_world;
+  if (local == all) {
+    place.local_world = place.world;
+  } else if (servers % std::max(local, 1) != 0) {
+    throw UsageError(fmt::format(
+        "the last {} of {} processes are servers, but {} are on each machine: one would "
+        "have workers and servers; fix: use a multiple of {} for --servers",
+        servers, all, local, local));
+  }
+}
+
+void adopt_number_of_workers(RunConfig& c) {
+  if (mode_of(c) != train::Mode::ps || !ranks_are_processes(c)) return;
+  const auto place = rank_of_process(c);
+  if (!place || place->world <= c.ps.servers) return;  // see separate_servers
+  c.device.count = place->world - c.ps.servers;
+}
+
 std::map<std::string, std::string> variables_of(const RankPlace& place) {
   return {{variable::kRank, std::to_string(place.rank)},
           {variable::kWorld, std::to_string(place.world)},

@@ -84,7 +84,7 @@ void meet(distributed::Store& store, const RunConfig& c, const RankPlace& place,
   try {
     Facts facts = shared_options(c);
     facts.emplace_back("ranks on its node:", std::to_string(place.local_world));
-    agree(store, "ready", facts, place.rank, place.world, timeout);
+    agree(store, "ready", facts, place.rank, place.processes(), timeout);
   } catch (const distributed::StoreTimeout& late) {
     const std::string refusal = store.refusal();
     const std::string missing = late.keys()[0].substr(late.keys()[0].find('/') + 1);
@@ -134,7 +134,7 @@ void meet_machines(distributed::Store& store, const RunConfig& c, RankPlace& pla
                                 ? c.environment.text(variable::kInterface)
                                 : c.distributed.ifname;
   const auto neighbours =
-      distributed::meet_neighbours(store, place.rank, place.world, asked);
+      distributed::meet_neighbours(store, place.rank, place.processes(), asked);
   place.neighbours = std::make_shared<distributed::Neighbours>(neighbours);
   if (place.local_rank < 0) place.local_rank = neighbours.local_rank(place.rank);
   try {
@@ -200,13 +200,13 @@ std::shared_ptr<distributed::Store> meet_at_store(RunConfig& c, RankPlace& place
                                                   const distributed::InitMethod& init,
                                                   Milliseconds timeout) {
   const bool by_environment = init.kind == distributed::InitMethod::Kind::env;
-  if (!c.environment.is_launched_rank() && place.world > 1) {
+  if (!c.environment.is_launched_rank() && place.processes() > 1) {
     fmt::print("=> rank {} of {}{} is waiting for the others at {}{}\n", place.rank,
-               place.world, launched_text(place), place.init,
+               place.processes(), launched_text(place), place.init,
                by_environment ? fmt::format(" ({}:{})", init.host, init.port) : "");
     std::fflush(stdout);
   }
-  auto store = distributed::make_store(init, place.rank, place.world, timeout);
+  auto store = distributed::make_store(init, place.rank, place.processes(), timeout);
   try {
     meet(*store, c, place, timeout);
   } catch (const std::exception&) {
@@ -237,6 +237,31 @@ std::string take_own_files(RunConfig& c, const RankPlace& place) {
     output.quiet = true;
   }
   return trace;
+}
+
+/// Makes the group of the ranks that compute gradients and, with parameter servers, the
+/// one whose messages go between workers and servers.
+void make_groups(const RunConfig& c, RankPlace& place, Milliseconds timeout) {
+  distributed::CommunicatorOptions options{std::string(word(c.distributed.backend)),
+                                           place.store,
+                                           place.neighbours->address,
+                                           place.rank,
+                                           place.world,
+                                           timeout,
+                                           {c.device.type, place.rank}};
+  const auto make = [](const distributed::CommunicatorOptions& options) {
+    return std::make_shared<distributed::ProcessGroup>(
+        distributed::make_communicator(options), options.group);
+  };
+  if (!place.is_server()) place.group = make(options);
+  if (place.server_processes == 0) return;
+  options.backend = word(DistBackend::ring);
+  options.group = "servers";
+  options.store =
+      std::make_shared<distributed::PrefixStore>(options.group, place.store);
+  options.size = place.processes();
+  place.links = make(options);
+  if (place.is_server()) place.group = place.links;
 }
 
 /// Prints which backend replaced nccl, and what is about to run.
@@ -290,6 +315,49 @@ RecordingHooks hooks_of(const RunConfig& c, const DataSets& data,
   return hooks;
 }
 
+/// The same for workers of parameter servers that are processes. A worker that waits
+/// where the trace begins or ends is not waited for.
+RecordingHooks hooks_of(const RunConfig& c, const DataSets& data,
+                        const RankPlace& place,
+                        const std::shared_ptr<sharing::RemoteServers>& servers) {
+  const bool meets = !c.output.trace.empty() && !steps_together(c);
+  const auto [first, last] =
+      meets ? Recording::traced_steps(c.output, planned_steps(c, data, place))
+            : std::pair<int64_t, int64_t>(-1, -1);
+  RecordingHooks hooks;
+  hooks.ended = [servers, main = place.main()] {
+    if (main) servers->wait_until_all_left();
+  };
+  hooks.around = [servers, first, last, rank = place.rank](train::Trainer& trainer) {
+    const auto gated = [servers, rank](const std::function<void()>& hook) {
+      servers->pause(rank);
+      servers->meet(false);
+      hook();
+      servers->meet(false);
+      servers->resume(rank);
+    };
+    trainer.before_step = [=, hook = trainer.before_step](int64_t step) {
+      std::atomic<bool>& stop = train::Trainer::stop;
+      const int mine = stop ? train::Trainer::stop_signal.load() : 0;
+      const int signal = servers->told_to_stop(mine);
+      if (signal != 0 && mine == 0) train::Trainer::stop_signal = signal;
+      if (signal != 0) stop = true;
+      const auto begin = [&] {
+        if (hook) hook(step);
+      };
+      step == first ? gated(begin) : begin();
+    };
+    trainer.after_step = [=,
+                          hook = trainer.after_step](const train::StepResult& result) {
+      const auto end = [&] {
+        if (hook) hook(result);
+      };
+      result.step + 1 == last ? gated(end) : end();
+    };
+  };
+  return hooks;
+}
+
 }  // namespace
 
 int train_in_process(const RunConfig& given, const RankPlace& started) {
@@ -297,18 +365,12 @@ int train_in_process(const RunConfig& given, const RankPlace& started) {
   RankPlace place = started;
   const auto timeout = Milliseconds(static_cast<int64_t>(c.distributed.timeout * 1000));
   require_rank_per_device(c, place.world);
+  separate_servers(c, place);
   become_rank(c, place);
-  auto init = distributed::parse_init_method(place.init, place.rank, place.world);
+  auto init = distributed::parse_init_method(place.init, place.rank, place.processes());
   init.credentials = distributed::read_credentials(c.environment.variables);
   const auto store = place.store = meet_at_store(c, place, init, timeout);
-  place.group = std::make_shared<distributed::ProcessGroup>(
-      distributed::make_communicator({std::string(word(c.distributed.backend)),
-                                      store,
-                                      place.neighbours->address,
-                                      place.rank,
-                                      place.world,
-                                      timeout,
-                                      {c.device.type, place.rank}}));
+  make_groups(c, place, timeout);
   if (!computes(c.device.type)) {
     place.stop_notice = std::make_shared<train::StopNotice>(store);
   }
@@ -326,7 +388,10 @@ int train_in_process(const RunConfig& given, const RankPlace& started) {
     }
     std::_Exit(1);  // other threads may wait forever
   };
-  distributed::Monitor monitor(store, *place.group, timeout, end_with);
+  const auto& whole = place.links ? place.links : place.group;
+  distributed::Monitor monitor(store, *whole, timeout, end_with);
+  if (place.links) monitor.also_abort(*place.group);
+  const auto require_all = [&monitor] { monitor.require_all(); };
   watching = &monitor;
 
   const std::string trace = take_own_files(c, place);
@@ -336,7 +401,7 @@ int train_in_process(const RunConfig& given, const RankPlace& started) {
     agree(*store, "data",
           {{"training samples:", std::to_string(data.train->size())},
            {"test samples:", std::to_string(data.test->size())}},
-          place.rank, place.world, timeout);
+          place.rank, place.processes(), timeout);
     configure(c);
     say_what_ranks_run(c, data, place);
     place.shared = shared_model_of(c, place, store, timeout);
@@ -349,12 +414,19 @@ int train_in_process(const RunConfig& given, const RankPlace& started) {
         end_with(monitor.explain(why));
       });
     }
-    code = train_rank(c, data, place, hooks_of(c, data, place), nullptr);
+    const auto servers =
+        place.is_server() ? nullptr : remote_servers(c, place, require_all);
+    place.servers = servers;
+    code = place.is_server() ? serve(c, data, place, require_all)
+           : servers ? train_rank(c, data, place, hooks_of(c, data, place, servers),
+                                  nullptr)
+                     : train_rank(c, data, place, hooks_of(c, data, place), nullptr);
+    if (servers && place.main()) servers->close();
     watch.reset();
     store->set("trace/" + std::to_string(place.rank), "written");
     if (!trace.empty() && place.main()) {
       c.output.trace = trace;
-      merge_rank_files(c, place.world, *store, timeout);
+      merge_rank_files(c, place.processes(), *store, timeout);
     }
   } catch (const std::exception& error) {
     std::fflush(stdout);

@@ -31,6 +31,10 @@ void share_with_ranks(Recording& recording, const RankPlace& place, Device devic
            *place.group, device, recording.measure_peaks(), "summary")) {
     peaks.push_back(of_rank[0]);
   }
+  if (place.servers) {
+    const auto of_servers = place.servers->peaks();
+    peaks.insert(peaks.end(), of_servers.begin(), of_servers.end());
+  }
   recording.set_peaks(peaks);
   recording.set_skipped_images(skipped);
 }

@@ -35,7 +35,7 @@ tracer::RunFacts facts_of(const RunConfig& config, const nn::Module& model,
                          config.model.arch,
                          {},
                          {}};
-  int last = place.world - 1;
+  int last = place.processes() - 1;
   for (Device device : devices) last = std::max(last, device.index);
   for (int i = 0; i <= last; ++i) {
     const Device device{devices[0].type, i};
@@ -47,7 +47,7 @@ tracer::RunFacts facts_of(const RunConfig& config, const nn::Module& model,
                                    : ""));
   }
   if (place.group) {
-    facts.world_size = place.world;
+    facts.world_size = place.processes();
     facts.rank = place.is_process ? place.rank : -1;
     facts.backend = place.group->communicator().algorithm();
   }
@@ -356,7 +356,8 @@ void Recording::write_trace() {
   for (const tracer::Event& event : trace_.events) {
     if (event.is("phase") && event.name == "step") steps.insert(event.step);
   }
-  if (steps.empty()) {  // Ctrl-C came before the first
+  const bool has_steps = place_.is_server() ? !trace_.events.empty() : !steps.empty();
+  if (!has_steps) {  // Ctrl-C came before the first
     std::fprintf(stderr, "lockstep: no trace written: step %ld was not reached\n",
                  static_cast<long>(first_));
     return;

@@ -9,11 +9,12 @@
 #include "run/shared_mapping.h"
 
 namespace lockstep::run {
-namespace {
 
 sharing::PsOptions ps_options(const RunConfig& c) {
   return {c.ps.consistency, c.ps.staleness, c.ps.backup};
 }
+
+namespace {
 
 sharing::MakeSharing make_ps_worker(const RunConfig& c, const RankPlace& place) {
   const auto slow = slow_rank_of(c);
@@ -68,7 +69,7 @@ bool steps_together(const RunConfig& c) {
 
 parallel::Devices server_devices(const RunConfig& c) {
   parallel::Devices devices;
-  if (mode_of(c) != train::Mode::ps) return devices;
+  if (mode_of(c) != train::Mode::ps || ranks_are_processes(c)) return devices;
   const int first = static_cast<int>(devices_of(c).size());
   for (int k = 0; k < c.ps.servers; ++k) devices.push_back({c.device.type, first + k});
   return devices;
@@ -79,6 +80,14 @@ std::shared_ptr<sharing::ParameterServers> make_servers(const RunConfig& c) {
   if (devices.empty()) return nullptr;
   return std::make_shared<sharing::ParameterServers>(
       devices, static_cast<int>(devices_of(c).size()), ps_options(c));
+}
+
+std::shared_ptr<sharing::RemoteServers> remote_servers(
+    const RunConfig& c, const RankPlace& place,
+    const sharing::RequireAll& require_all) {
+  if (mode_of(c) != train::Mode::ps) return nullptr;
+  return std::make_shared<sharing::RemoteServers>(
+      place.store, place.links, place.server_processes, ps_options(c), require_all);
 }
 
 std::optional<std::pair<int, double>> slow_rank_of(const RunConfig& c) {

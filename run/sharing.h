@@ -7,11 +7,14 @@
 
 #include "engine/distributed/rendezvous/store.h"
 #include "engine/sharing/parameter_servers.h"
+#include "engine/sharing/remote_servers.h"
 #include "engine/sharing/sharing.h"
 #include "run/config.h"
 #include "run/rank_place.h"
 
 namespace lockstep::run {
+
+sharing::PsOptions ps_options(const RunConfig& config);
 
 /// Returns what creates the rank's object; empty with DDP and without ranks.
 sharing::MakeSharing sharing_of(const RunConfig& config, const RankPlace& place);
@@ -31,10 +34,16 @@ std::shared_ptr<sharing::SharedModel> shared_model_of(
 bool steps_together(const RunConfig& config);
 
 /// Returns the devices of parameter servers: those after the workers'. Empty unless
-/// the mode is ps.
+/// the mode is ps with servers in the process of the workers.
 parallel::Devices server_devices(const RunConfig& config);
 /// Returns the servers, which all workers share; null unless the mode is ps.
 std::shared_ptr<sharing::ParameterServers> make_servers(const RunConfig& config);
+
+/// The same for a worker that is a process, whose servers are processes, too; null
+/// unless the mode is ps. `require_all`: see engine/sharing/server_mail.h.
+std::shared_ptr<sharing::RemoteServers> remote_servers(
+    const RunConfig& config, const RankPlace& place,
+    const sharing::RequireAll& require_all);
 
 /// Returns the rank of --slow-rank, and how many times as long it takes; nullopt if
 /// there is none. Throws UsageError if the flag is not RANK:FACTORx.

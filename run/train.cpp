@@ -47,6 +47,7 @@ int run_training(RunConfig c, tracer::Trace* trace) {
   handle_termination();
   resolve_switches(c);
   adopt_number_of_ranks(c);
+  adopt_number_of_workers(c);
   choose_checkpoint(c);
   if (!c.checkpoint.resume.empty()) adopt_checkpoint(c);
   validate(c);

@@ -3,6 +3,7 @@
 
 #include <functional>
 
+#include "engine/sharing/server_mail.h"
 #include "run/config.h"
 #include "run/data_sets.h"
 #include "tracer/format/trace.h"
@@ -42,6 +43,18 @@ struct RecordingHooks {
   /// when no rank does.
   std::function<void()> ended = [] {};
 };
+
+/// Creates a model for the data, with fresh weights or those of --pretrained.
+nn::ModulePtr make_model(const RunConfig& config, const DataSets& data,
+                         const RankPlace& place);
+
+/// Returns the options of --optimizer and its flags.
+optim::AnyOptions optimizer_options(const RecipeConfig& recipe);
+
+/// Serves until the workers make no more steps, as one of the parameter servers that
+/// are processes (serve.cpp). Returns the exit code.
+int serve(const RunConfig& config, const DataSets& data, const RankPlace& place,
+          const sharing::RequireAll& require_all);
 
 /// Trains one rank to completion. Returns the exit code.
 int train_rank(const RunConfig& config, const DataSets& data, const RankPlace& place,

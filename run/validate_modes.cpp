@@ -67,10 +67,6 @@ void validate_ps(const RunConfig& c) {
   const auto require = [](bool holds, const std::string& problem) {
     if (!holds) throw UsageError(problem);
   };
-  require(
-      !ranks_are_processes(c),
-      "--mode ps has servers and workers that are threads of one process; fix: omit "
-      "--multiprocessing-distributed and the options of other processes");
   require(ps.consistency == Consistency::ssp || !c.given.contains("--staleness"),
           "--staleness bounds how far a worker may be ahead, which only --consistency "
           "ssp allows; fix: add --consistency ssp");
@@ -86,6 +82,9 @@ void validate_ps(const RunConfig& c) {
                       "to {}",
                       ps.slow_rank, workers == 1 ? "is" : "are", workers,
                       workers == 1 ? "" : "s", workers - 1));
+  require(!ranks_are_processes(c) || c.distributed.backend != DistBackend::mpi,
+          "--dist-backend mpi has all processes in every collective, but the servers of "
+          "--mode ps take part in none; fix: use --dist-backend ring");
   require(!c.recipe.clip_grad_norm,
           "--clip-grad-norm clips the mean gradient, which with --mode ps no worker "
           "has; fix: omit it");

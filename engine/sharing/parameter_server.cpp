@@ -1,30 +1,20 @@
 #include "engine/sharing/parameter_server.h"
 
-#include <algorithm>
-
 #include "engine/autograd/node.h"
 #include "engine/ops/copy.h"
 #include "engine/ops/op_call.h"
 #include "engine/ops/ops.h"
 #include "engine/runtime/device_context.h"
+#include "engine/sharing/server_state.h"
 #include "tracer/format/keys.h"
 
 namespace lockstep::sharing {
 namespace keys = tracer::keys;
 namespace {
 
-/// An optimizer's count of its updates, which is not divided among servers.
-bool is_count(const std::string& name) { return name.starts_with("step."); }
-
 /// Returns `momentum_buffer.` of `momentum_buffer.conv1.weight`.
 std::string part_of(const std::string& name) {
   return name.substr(0, name.find('.') + 1);
-}
-
-Tensor flat_on_host(const Tensor& x) {
-  const Tensor host =
-      x.device().is_host() ? x : ops::copy_to(x.detach(), kHost, {"d2h", "optimizer"});
-  return host.reshaped({host.numel()});
 }
 
 }  // namespace
@@ -58,7 +48,7 @@ void ParameterServer::begin(const Parameters& parameters, const plan::KeyRange& 
     for (const plan::Piece& piece : pieces_) {
       const std::string& of = parameters[piece.tensor].name;
       if (name != part_of(name) + of) continue;
-      mine.push_back({name, is_count(name) ? value
+      mine.push_back({name, is_count_of_updates(name) ? value
                                            : flat_on_host(value).narrowed(
                                                  piece.begin, piece.length)});
     }
@@ -67,18 +57,21 @@ void ParameterServer::begin(const Parameters& parameters, const plan::KeyRange& 
 }
 
 Sent ParameterServer::push(int worker, const Tensor& flat, double lr) {
+  CategoryScope category(MemoryCategory::gradients);
+  const Tensor gradient =
+      ops::copy_to(flat, device_, {tracer::reasons::push, "gradients"});
+  return take(worker, gradient, runtime::context(device_).copy().record_event(), lr);
+}
+
+Sent ParameterServer::take(int worker, const Tensor& gradient,
+                           runtime::EventPtr arrived, double lr) {
   lr_ = lr;
-  runtime::DeviceContext& here = runtime::context(device_);
-  {
-    CategoryScope category(MemoryCategory::gradients);
-    gradients_[worker] =
-        ops::copy_to(flat, device_, {tracer::reasons::push, "gradients"});
-  }
-  Sent sent{rule_.push(worker), here.copy().record_event()};
+  gradients_[worker] = gradient;
+  Sent sent{rule_.push(worker), std::move(arrived)};
   if (sent.push.discarded) gradients_.erase(worker);
   if (sent.push.applied.empty()) return sent;
   update(sent.push, worker);
-  sent.arrived = here.compute().record_event();
+  sent.arrived = runtime::context(device_).compute().record_event();
   return sent;
 }
 
@@ -131,24 +124,7 @@ void ParameterServer::make_due_update(int worker) {
 
 void ParameterServer::read_state(std::map<std::string, Tensor>& whole) const {
   for (const auto& [name, value] : optimizer_->state()) {
-    if (is_count(name)) {
-      whole[name] = value;
-      continue;
-    }
-    const auto piece =
-        std::find_if(pieces_.begin(), pieces_.end(), [&](const plan::Piece& p) {
-          return name == part_of(name) + parameters_[p.tensor].name;
-        });
-    const Tensor& parameter = parameters_[piece->tensor].value;
-    Tensor& all = whole[name];
-    if (!all.defined()) {
-      all = Tensor::empty({parameter.sizes(), parameter.dtype(), nullptr}, kHost);
-    }
-    const Tensor part = flat_on_host(value);
-    const Tensor into =
-        all.reshaped({all.numel()}).narrowed(piece->begin, piece->length);
-    std::copy_n(static_cast<const char*>(part.view().data), part.nbytes(),
-                static_cast<char*>(into.view().data));
+    add_state(whole, parameters_, pieces_, name, value);
   }
 }
 

@@ -8,11 +8,10 @@
 #include "engine/optim/adaptive.h"
 #include "engine/plan/key_ranges.h"
 #include "engine/runtime/stream.h"
+#include "engine/sharing/servers.h"
 #include "engine/sharing/update_rule.h"
 
 namespace lockstep::sharing {
-
-using Parameters = std::vector<nn::Named<Tensor>>;
 
 /// A gradient that is on its way to a server.
 struct Sent {
@@ -36,9 +35,14 @@ class ParameterServer {
 
   /// Receives the worker's gradients and updates the weights if an update is due.
   Sent push(int worker, const Tensor& flat, double lr);
+  /// The same for a gradient that is on this server's device when `arrived` happens.
+  Sent take(int worker, const Tensor& gradient, runtime::EventPtr arrived, double lr);
   void finish(int worker, const UpdateRule::Push& push) { rule_.finish(worker, push); }
   /// Sends the weights to the worker. Returns their version.
   int64_t pull(int worker, const Tensor& flat);
+  /// The worker is sent weights() in another way. Returns their version.
+  int64_t read(int worker) { return rule_.pull(worker); }
+  const Tensor& weights() const { return weights_; }
   void leave(int worker) { rule_.leave(worker); }
   void come_back(int worker) { rule_.come_back(worker); }
   /// Makes the update that has become due because a worker left.
@@ -52,6 +56,8 @@ class ParameterServer {
   /// Copies the optimizer's state of this server's pieces into `whole`: host tensors by
   /// name, which are created if they are absent. Waits for the device.
   void read_state(std::map<std::string, Tensor>& whole) const;
+  /// Returns the optimizer's state of this server's pieces, each flat.
+  Parameters state() const { return optimizer_->state(); }
 
  private:
   void update(const UpdateRule::Push& push, int worker);

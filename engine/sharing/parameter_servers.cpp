@@ -1,10 +1,9 @@
 #include "engine/sharing/parameter_servers.h"
 
-#include <fmt/format.h>
-
 #include <stdexcept>
 
 #include "engine/runtime/device_context.h"
+#include "engine/sharing/server_state.h"
 #include "tracer/format/keys.h"
 
 namespace lockstep::sharing {
@@ -24,11 +23,7 @@ void ParameterServers::begin(const Parameters& parameters, const Tensor& flat,
                              const Parameters& state) {
   const Lock lock(mutex_);
   if (begun_) return;
-  if (flat.numel() < static_cast<int64_t>(servers_.size())) {
-    throw std::runtime_error(
-        fmt::format("{} servers have only {} keys to share; fix: reduce --servers",
-                    servers_.size(), flat.numel()));
-  }
+  require_enough_keys(flat.numel(), servers_.size());
   const auto ranges = plan::key_ranges(flat.numel(), static_cast<int>(servers_.size()));
   for (ParameterServer& server : servers_) {
     const plan::KeyRange& range = ranges[server.index()];

@@ -1,4 +1,4 @@
-// The parameter servers of a run, as its workers see them.
+// Parameter servers in the process of their workers.
 #pragma once
 
 #include <condition_variable>
@@ -12,41 +12,26 @@ namespace lockstep::sharing {
 
 /// All servers, and the place where their workers wait. Thread-safe: each worker is a
 /// thread. A worker that waits throws std::runtime_error after `abort`.
-class ParameterServers {
+class ParameterServers : public Servers {
  public:
   ParameterServers(const std::vector<Device>& devices, int workers,
                    const PsOptions& options);
 
-  /// Gives the servers the weights `flat` of all parameters, and the state of their
-  /// optimizer. Only the first call counts: all workers begin with the same. Throws
-  /// std::runtime_error if there are more servers than keys.
   void begin(const Parameters& parameters, const Tensor& flat,
-             const optim::AnyOptions& optimizer, const Parameters& state);
-  bool has_begun() const;
+             const optim::AnyOptions& optimizer, const Parameters& state) override;
+  bool has_begun() const override;
+  void push(int worker, const Tensor& flat, double lr) override;
+  void pull(int worker, const Tensor& flat) override;
+  bool meet(bool stop) override;
+  void leave(int worker) override;
+  void pause(int worker) override;
+  void resume(int worker) override;
+  Parameters state() const override;
+  size_t size() const override { return servers_.size(); }
+  const PsOptions& options() const override { return options_; }
 
-  /// Sends each server its part of the gradients `flat`. Returns when they have arrived
-  /// and the updates that they caused are made; `flat` may then be changed.
-  void push(int worker, const Tensor& flat, double lr);
-  /// Waits until the worker may go on, then has the weights sent to `flat`.
-  void pull(int worker, const Tensor& flat);
-
-  /// Waits until all workers have called it. Returns whether one of them passed `stop`
-  /// or has left.
-  bool meet(bool stop);
-  /// The worker makes no more steps, and nobody waits for it.
-  void leave(int worker);
-  /// The worker waits for others outside the servers, such as where recording begins:
-  /// meanwhile nobody waits for it. With backup workers, an update that the others wait
-  /// for may then be the mean of fewer gradients.
-  void pause(int worker);
-  void resume(int worker);
   /// Ends all waiting: a worker has failed.
   void abort(const std::string& why);
-
-  /// Returns the optimizer's state, as from Optimizer::state(), in host memory.
-  Parameters state() const;
-  size_t size() const { return servers_.size(); }
-  const PsOptions& options() const { return options_; }
 
  private:
   using Lock = std::unique_lock<std::mutex>;

@@ -29,7 +29,7 @@ bool steps_together(const PsOptions& options) {
   return options.consistency == Consistency::sync && options.backup == 0;
 }
 
-PsWorker::PsWorker(nn::Module& model, std::shared_ptr<ParameterServers> servers,
+PsWorker::PsWorker(nn::Module& model, std::shared_ptr<Servers> servers,
                    int worker, double slowness)
     : parameters_(model.named_parameters()),
       servers_(std::move(servers)),
@@ -45,7 +45,10 @@ void PsWorker::attach(optim::Optimizer& optimizer, const optim::AnyOptions& opti
 
 void PsWorker::before_forward() {
   if (!begun_) begin();
-  if (std::exchange(has_met_, false)) servers_->meet(false);
+  if (std::exchange(has_met_, false)) {
+    servers_->resume(worker_);
+    servers_->meet(false);
+  }
   pull();
   started_ = tracer::now_ns();
 }
@@ -102,8 +105,10 @@ void PsWorker::work_longer() {
   device.compute().enqueue(std::move(task));
 }
 
+/// Those who come later must not wait for gradients of this worker.
 bool PsWorker::meet(bool stop) {
   has_met_ = true;
+  servers_->pause(worker_);
   return servers_->meet(stop);
 }
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "engine/distributed/ddp/bucket.h"
-#include "engine/sharing/parameter_servers.h"
+#include "engine/sharing/servers.h"
 #include "engine/sharing/sharing.h"
 
 namespace lockstep::sharing {
@@ -13,7 +13,7 @@ namespace lockstep::sharing {
 class PsWorker : public Sharing {
  public:
   /// `slowness`: the worker takes this many times as long as it would (emulated).
-  PsWorker(nn::Module& model, std::shared_ptr<ParameterServers> servers, int worker,
+  PsWorker(nn::Module& model, std::shared_ptr<Servers> servers, int worker,
            double slowness = 1);
 
   void attach(optim::Optimizer& optimizer, const optim::AnyOptions& options) override;
@@ -35,7 +35,7 @@ class PsWorker : public Sharing {
   void work_longer();
 
   const Parameters parameters_;
-  const std::shared_ptr<ParameterServers> servers_;
+  const std::shared_ptr<Servers> servers_;
   const int worker_;
   const double slowness_;
   const Device device_;

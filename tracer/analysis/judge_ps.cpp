@@ -183,7 +183,11 @@ class ServerJudge {
       judge_meanwhile(law, way, *copy->second, kernels[pull.server]);
       const int64_t version = int_arg(pull.event->args, keys::read_version);
       if (newest[pull.server] <= version) continue;  // it was not replaced
-      law.expect(awaited.contains(copy->second->id), copy->second->id, [&] {
+      const auto send = sends_.find(copy_facts(*copy->second).seq);
+      const bool waits =
+          awaited.contains(copy->second->id) ||
+          (send != sends_.end() && awaited.contains(send->second));
+      law.expect(waits, copy->second->id, [&] {
         return fmt::format(
             "step {}: no update of server {} waits until worker {} has pulled version "
             "{}",
@@ -211,6 +215,7 @@ class ServerJudge {
     for (const Event& event : test_.trace.events) {
       if (event.ph != 'X' || skipped_.contains(event.step)) continue;
       if (event.is(categories::copy)) take_copy(event);
+      if (event.is(categories::collective)) take_send(event);
       if (!event.is(categories::phase) || !event.args.contains(keys::server)) continue;
       const Request request{&event, int_arg(event.args, keys::worker),
                             int_arg(event.args, keys::server)};
@@ -218,6 +223,13 @@ class ServerJudge {
       if (event.name == phases::pull) pulls_.push_back(request);
       if (event.name == phases::optimizer) updates_.push_back(request);
     }
+  }
+
+  /// Servers that are processes send weights as messages, which have numbers.
+  void take_send(const Event& event) {
+    if (event.name != categories::send) return;
+    const CollectiveFacts facts = collective_facts(event);
+    if (facts.why == reasons::pull) sends_[facts.seq] = event.id;
   }
 
   void take_copy(const Event& event) {
@@ -275,6 +287,7 @@ class ServerJudge {
   std::set<int64_t> skipped_, trained_;
   std::vector<Request> pushes_, pulls_, updates_;
   std::map<Way, const Event*> pull_copies_;
+  std::map<int64_t, int64_t> sends_;  ///< of weights: number → event
   std::map<std::string_view, std::map<Way, std::pair<int64_t, int64_t>>> moved_;
 };
 

@@ -269,6 +269,15 @@ void judge_inputs(TraceUnderTest& test) {
   }
 }
 
+/// Returns whether parameter servers are processes: then gradients and weights are
+/// messages.
+bool has_remote_servers(const Trace& trace) {
+  return string_arg(trace.lockstep, top::mode) == "ps" &&
+         std::any_of(trace.events.begin(), trace.events.end(), [](const Event& event) {
+           return event.is(categories::collective) && is_of_two(event);
+         });
+}
+
 }  // namespace
 
 void judge_ranks(TraceUnderTest& test) {
@@ -276,14 +285,15 @@ void judge_ranks(TraceUnderTest& test) {
   const Json& info = object_arg(test.trace.other, top::distributed);
   const int64_t ranks = std::max<int64_t>(1, int_arg(info, top::world_size, 1));
   const bool stages = mode == "model-parallel" && ranks > 1;
-  if (mode != "ddp" && mode != "local-sgd" && !stages) return;
+  const bool servers = has_remote_servers(test.trace);
+  if (mode != "ddp" && mode != "local-sgd" && !stages && !servers) return;
   judge_halves(test);
   Law& agreement = test.law("ranks-agree", "all ranks call the same collectives");
   Law& total = test.law("ring-bytes", "an all-reduce moves 2(N−1) times its bytes");
   Law& share = test.law("ring-share", "each rank sends 2(N−1)/N of an all-reduce");
   Law& count = test.law("ring-messages", "each rank sends 2(N−1) messages");
   Law* pairs =
-      stages ? &test.law("sends-received", "what one rank sends, another receives")
+      stages || servers ? &test.law("sends-received", "what one rank sends, another receives")
              : nullptr;
   MessageLaws messages(test);
   if (!info.contains(top::rank)) {  // a file with all ranks
@@ -293,9 +303,12 @@ void judge_ranks(TraceUnderTest& test) {
         if (pairs != nullptr) judge_pair(*pairs, whole);
         continue;
       }
-      judge_agreement(agreement, whole, ranks);
-      judge_messages(total, share, count, whole, ranks);
-      messages.judge(whole, ranks);
+      // The servers take part in no collective.
+      const int64_t size = whole.by_rank.begin()->second.facts.group_size;
+      const int64_t members = servers ? size : ranks;
+      judge_agreement(agreement, whole, members);
+      judge_messages(total, share, count, whole, members);
+      messages.judge(whole, members);
     }
   }
   judge_collective_deps(test);

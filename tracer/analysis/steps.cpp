@@ -52,6 +52,31 @@ int64_t end_before(const Step& first, const Trace& trace, const Lanes& lanes) {
   return end;
 }
 
+/// The phases in which servers that are processes handle requests, by time, of each lane.
+class ServerPhases {
+ public:
+  explicit ServerPhases(const Trace& trace) {
+    for (const Event& event : trace.events) {  // sorted by time
+      if (event.ph != 'X' || !event.is(categories::phase)) continue;
+      if (event.args.contains(keys::worker)) phases_[lane_of(event)].push_back(&event);
+    }
+  }
+
+  /// Returns the worker for which a server has called this; kNone if it has not.
+  int64_t worker_of(const Event& call) const {
+    const auto lane = phases_.find(lane_of(call));
+    if (lane == phases_.end()) return kNone;
+    const auto next = std::ranges::upper_bound(
+        lane->second, call.ts, {}, [](const Event* phase) { return phase->ts; });
+    if (next == lane->second.begin()) return kNone;
+    const Event& phase = **std::prev(next);
+    return call.ts < phase.end() ? int_arg(phase.args, keys::worker) : kNone;
+  }
+
+ private:
+  std::map<LaneKey, std::vector<const Event*>> phases_;
+};
+
 /// Makes each step begin where the previous one on its rank ends.
 void line_up(std::vector<Step>& steps) {
   std::map<int64_t, int64_t> ends;  // by rank
@@ -134,13 +159,20 @@ std::vector<Step> find_steps(const Trace& trace, const Lanes& lanes) {
     steps.push_back(read_facts(event, rank));
     place = steps.size();
   }
-  // A server's device has no steps: its work belongs to the worker that launched it.
+  // A server's device has no steps: its work belongs to the worker that launched it or,
+  // if the server is a process, whose request it handles.
   std::optional<Index> index;
+  std::optional<ServerPhases> servers;
   const auto place_of_launch = [&](const Event& task) -> const size_t* {
     if (task.op == kNone) return nullptr;
     if (!index) index.emplace(trace);
     const Event* op = index->find(task.op);
-    return op ? places.find({task.step, lanes.of(*op).rank}) : nullptr;
+    if (op == nullptr) return nullptr;
+    const size_t* place = places.find({task.step, lanes.of(*op).rank});
+    if (place != nullptr || task.is(categories::collective)) return place;
+    if (!servers) servers.emplace(trace);
+    const int64_t worker = servers->worker_of(*op);
+    return worker == kNone ? nullptr : places.find({task.step, worker});
   };
   for (const Event& event : trace.events) {
     if (event.ph != 'X' || event.step == kNone) continue;

@@ -47,7 +47,7 @@ std::unique_ptr<Communicator> make_communicator(const CommunicatorOptions& optio
   auto transport = std::make_unique<TcpTransport>(store, options.address, options.rank,
                                                   options.size, options.timeout);
   return reach_device(std::make_unique<Ring>(std::move(transport), options.rank,
-                                             options.size, "default"),
+                                             options.size, options.group),
                       options.device);
 }
 

@@ -19,6 +19,7 @@ struct CommunicatorOptions {
   int rank = 0, size = 1;
   Milliseconds timeout{60'000};
   Device device = kHost;  ///< device of the tensors, if the host cannot read its memory
+  std::string group = "default";  ///< a ring's name in traces
 };
 
 /// Must be called by all ranks of `store`. Throws std::runtime_error on failure,

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <stdexcept>
 #include <tuple>
 #include <utility>
 
@@ -73,7 +74,8 @@ void Monitor::work() {
 /// Tells this rank's heartbeat and latest collective, and learns those of the others.
 void Monitor::exchange_news() {
   const auto [seq, at] = group_.last_call();
-  Health news = store_->beat({group_.rank(), group_.size(), seq, at});
+  const int64_t place = other_group_ != nullptr ? 0 : seq;
+  Health news = store_->beat({group_.rank(), group_.size(), place, at});
   std::lock_guard lock(mutex_);
   news_ = std::move(news);
 }
@@ -82,6 +84,8 @@ void Monitor::exchange_news() {
 /// held by the caller.
 bool Monitor::act_on(const std::string& blame) {
   group_.communicator().abort(blame);
+  if (ProcessGroup* other = other_group_) other->communicator().abort(blame);
+  blame_ = blame;
   if (blamed_at_ == TimePoint{}) blamed_at_ = Clock::now();
   const bool unnoticed = Clock::now() - blamed_at_ > kLastResort;
   return unnoticed && !explaining_ && last_resort_;
@@ -123,6 +127,15 @@ std::string Monitor::behind() const {
       "rank {} did not reach {} within {:g} s: it is alive, but still at {}; is it "
       "slow (increase --timeout), or does it run different steps from the others?",
       last.rank, first.at, static_cast<double>(timeout_.count()) / 1000, last.at);
+}
+
+void Monitor::require_all() const {
+  std::lock_guard lock(mutex_);
+  if (!blame_.empty()) throw std::runtime_error(blame_);
+  if (news_.silent.rank < 0 || news_.silence < timeout_ * 3 / 4) return;
+  throw std::runtime_error(
+      fmt::format("cannot reach rank {}: no heartbeat for {:.1f} s", news_.silent.rank,
+                  static_cast<double>(news_.silence.count()) / 1000));
 }
 
 bool Monitor::store_answers() const {

@@ -1,6 +1,7 @@
 // Heartbeats between ranks: if a rank dies, hangs or fails, all other ranks report it.
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <memory>
@@ -34,6 +35,16 @@ class Monitor {
   /// If this rank caused the failure, notifies the others.
   std::string explain(const std::string& error);
 
+  /// Also aborts the collectives of `group`, of some of the ranks, after a failure. The
+  /// calls of the monitor's own group are then in no order that ranks could be behind
+  /// in. Must be called before another thread uses the monitor; `group` must outlive
+  /// it.
+  void also_abort(ProcessGroup& group) { other_group_ = &group; }
+
+  /// For a thread that waits for an answer through the store: throws std::runtime_error
+  /// if a rank has failed, or has had no heartbeat for three quarters of the timeout.
+  void require_all() const;
+
   /// Returns whether the store still responds. If not, rank 0, which hosts it, is to
   /// blame.
   bool store_answers() const;
@@ -50,6 +61,7 @@ class Monitor {
   ProcessGroup& group_;
   const Milliseconds interval_, timeout_;
   const std::function<void(const std::string&)> last_resort_;
+  std::atomic<ProcessGroup*> other_group_{nullptr};
 
   mutable std::mutex mutex_;  ///< guards all members below
   std::condition_variable changed_;
@@ -57,6 +69,7 @@ class Monitor {
   TimePoint round_began_;      ///< start of the latest exchange with the store
   bool round_over_ = true;     ///< whether that exchange has finished
   std::string store_trouble_;  ///< error of the latest exchange; empty if none
+  std::string blame_;          ///< of the latest failure of another rank
   bool closing_ = false;
   bool explaining_ = false;  ///< explain() was called
   TimePoint blamed_at_{};    ///< time of the first observed failure; zero if none
