@@ -156,8 +156,8 @@ void separate_servers(const RunConfig& c, RankPlace& place) {
     place.local_world = place.world;
   } else if (servers % std::max(local, 1) != 0) {
     throw UsageError(fmt::format(
-        "the last {} of {} processes are servers, but {} are on each machine: one would "
-        "have workers and servers; fix: use a multiple of {} for --servers",
+        "the last {} of {} processes are servers, but {} are on each machine: one "
+        "would have workers and servers; fix: use a multiple of {} for --servers",
         servers, all, local, local));
   }
 }

@@ -83,8 +83,8 @@ void validate_ps(const RunConfig& c) {
                       ps.slow_rank, workers == 1 ? "is" : "are", workers,
                       workers == 1 ? "" : "s", workers - 1));
   require(!ranks_are_processes(c) || c.distributed.backend != DistBackend::mpi,
-          "--dist-backend mpi has all processes in every collective, but the servers of "
-          "--mode ps take part in none; fix: use --dist-backend ring");
+          "--dist-backend mpi has all processes in every collective, but the servers "
+          "of --mode ps take part in none; fix: use --dist-backend ring");
   require(!c.recipe.clip_grad_norm,
           "--clip-grad-norm clips the mean gradient, which with --mode ps no worker "
           "has; fix: omit it");

@@ -48,9 +48,10 @@ void ParameterServer::begin(const Parameters& parameters, const plan::KeyRange& 
     for (const plan::Piece& piece : pieces_) {
       const std::string& of = parameters[piece.tensor].name;
       if (name != part_of(name) + of) continue;
-      mine.push_back({name, is_count_of_updates(name) ? value
-                                           : flat_on_host(value).narrowed(
-                                                 piece.begin, piece.length)});
+      mine.push_back(
+          {name, is_count_of_updates(name)
+                     ? value
+                     : flat_on_host(value).narrowed(piece.begin, piece.length)});
     }
   }
   if (!mine.empty()) optimizer_->set_state(mine);

@@ -29,8 +29,8 @@ bool steps_together(const PsOptions& options) {
   return options.consistency == Consistency::sync && options.backup == 0;
 }
 
-PsWorker::PsWorker(nn::Module& model, std::shared_ptr<Servers> servers,
-                   int worker, double slowness)
+PsWorker::PsWorker(nn::Module& model, std::shared_ptr<Servers> servers, int worker,
+                   double slowness)
     : parameters_(model.named_parameters()),
       servers_(std::move(servers)),
       worker_(worker),

@@ -121,7 +121,9 @@ bool RemoteServers::meet(bool stop) {
 
 void RemoteServers::wait_until_all_left() {
   std::vector<int64_t> numbers;
-  for (const ServerMail& mail : mail_) numbers.push_back(mail.ask(request(What::ended)));
+  for (const ServerMail& mail : mail_) {
+    numbers.push_back(mail.ask(request(What::ended)));
+  }
   for (size_t k = 0; k < size(); ++k) {
     peaks_.push_back(read_answer(k, numbers[k]).peak);
   }

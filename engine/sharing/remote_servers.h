@@ -55,9 +55,9 @@ class RemoteServers : public Servers {
 
   const std::shared_ptr<distributed::ProcessGroup> links_;
   const PsOptions options_;
-  std::vector<ServerMail> mail_;          ///< by server
-  std::vector<int64_t> read_;             ///< by server: the version pulled last
-  std::vector<plan::KeyRange> ranges_;    ///< by server; empty before `begin`
+  std::vector<ServerMail> mail_;        ///< by server
+  std::vector<int64_t> read_;           ///< by server: the version pulled last
+  std::vector<plan::KeyRange> ranges_;  ///< by server; empty before `begin`
   Parameters parameters_;
   Device device_ = kHost;
   std::vector<int64_t> peaks_;  ///< by server, after all have left

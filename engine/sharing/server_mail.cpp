@@ -17,8 +17,14 @@ using Json = nlohmann::json;
 constexpr Milliseconds kSlice{100};
 
 std::string text_of(const Request& r) {
-  return Json{static_cast<int>(r.what), r.worker, r.step, r.event, r.records,
-              r.lr, r.stop, r.signal}
+  return Json{static_cast<int>(r.what),
+              r.worker,
+              r.step,
+              r.event,
+              r.records,
+              r.lr,
+              r.stop,
+              r.signal}
       .dump();
 }
 
@@ -38,8 +44,8 @@ Request request_of(const std::string& text, int64_t number) {
 }
 
 std::string text_of(const Answer& a) {
-  return Json{a.version, a.discarded, a.stop,  a.signal,
-              a.awaited, a.last,      a.event, a.peak,  a.state}
+  return Json{a.version, a.discarded, a.stop, a.signal, a.awaited,
+              a.last,    a.event,     a.peak, a.state}
       .dump();
 }
 
@@ -95,7 +101,8 @@ Answer ServerMail::read_answer(int64_t number) const {
   return answer;
 }
 
-/// A store that does not respond may do so again; if it does not, `require_all_` throws.
+/// A store that does not respond may do so again; if it does not, `require_all_`
+/// throws.
 std::string ServerMail::wait_for(const std::string& key,
                                  const std::function<void()>& meanwhile) const {
   std::optional<TimePoint> gone;

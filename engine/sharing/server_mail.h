@@ -30,7 +30,7 @@ struct Request {
   What what = What::push;
   int worker = 0;
   int64_t step = tracer::kNone, event = tracer::kNone;  ///< of the worker, as recorded
-  bool records = false;  ///< the worker does
+  bool records = false;                                 ///< the worker does
   double lr = 0;
   bool stop = false;  ///< to meet
   int signal = 0;     ///< that the worker has received; 0: none
@@ -49,12 +49,12 @@ struct Answer {
   std::string state = {};         ///< what follows; see StateHeader in server_state.h
 };
 
-/// Called while waiting, several times a second; throws std::runtime_error if a rank has
-/// died or hangs.
+/// Called while waiting, several times a second; throws std::runtime_error if a rank
+/// has died or hangs.
 using RequireAll = std::function<void()>;
 
-/// The letters between the workers and one server: texts in the store. The server takes
-/// requests in the order in which they were sent, whichever worker sent them.
+/// The letters between the workers and one server: texts in the store. The server
+/// takes requests in the order in which they were sent, whichever worker sent them.
 /// Thread-safe.
 class ServerMail {
  public:

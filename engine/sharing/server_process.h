@@ -25,8 +25,9 @@ class ServerProcess {
   /// Returns the signal that this process has received; 0: none.
   std::function<int()> signal = [] { return 0; };
 
-  /// Serves until the workers have no more requests. Returns the signal that some worker
-  /// or this server has received; 0: none. Throws std::runtime_error if one has failed.
+  /// Serves until the workers have no more requests. Returns the signal that some
+  /// worker or this server has received; 0: none. Throws std::runtime_error if one has
+  /// failed.
   int run();
 
  private:

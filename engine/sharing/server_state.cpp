@@ -20,9 +20,8 @@ distributed::CollectiveLabel message(const char* why, const char* tensor,
 
 void require_enough_keys(int64_t keys, size_t servers) {
   if (keys >= static_cast<int64_t>(servers)) return;
-  throw std::runtime_error(
-      fmt::format("{} servers have only {} keys to share; fix: reduce --servers",
-                  servers, keys));
+  throw std::runtime_error(fmt::format(
+      "{} servers have only {} keys to share; fix: reduce --servers", servers, keys));
 }
 
 bool is_count_of_updates(const std::string& name) { return name.starts_with("step."); }
@@ -52,8 +51,7 @@ void add_state(std::map<std::string, Tensor>& whole, const Parameters& parameter
     all = Tensor::empty({parameter.sizes(), parameter.dtype(), nullptr}, kHost);
   }
   const Tensor part = flat_on_host(value);
-  const Tensor into =
-      all.reshaped({all.numel()}).narrowed(piece->begin, piece->length);
+  const Tensor into = all.reshaped({all.numel()}).narrowed(piece->begin, piece->length);
   std::copy_n(static_cast<const char*>(part.view().data), part.nbytes(),
               static_cast<char*>(into.view().data));
 }

@@ -25,8 +25,8 @@ void require_enough_keys(int64_t keys, size_t servers);
 bool is_count_of_updates(const std::string& name);
 
 /// Copies a server's part of an optimizer's state, on any device, to its place in
-/// `whole`: host tensors by name, which are created if they are absent. `pieces` are the
-/// server's, of `parameters`.
+/// `whole`: host tensors by name, which are created if they are absent. `pieces` are
+/// the server's, of `parameters`.
 void add_state(std::map<std::string, Tensor>& whole, const Parameters& parameters,
                const std::vector<plan::Piece>& pieces, const std::string& name,
                const Tensor& value);
@@ -34,7 +34,8 @@ void add_state(std::map<std::string, Tensor>& whole, const Parameters& parameter
 /// Returns the elements of a tensor on any device, flat and in host memory.
 Tensor flat_on_host(const Tensor& x);
 
-/// The names, lengths and counts of a server's state; its tensors follow as one message.
+/// The names, lengths and counts of a server's state; its tensors follow as one
+/// message.
 class StateHeader {
  public:
   explicit StateHeader(const Parameters& state);

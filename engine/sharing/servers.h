@@ -12,8 +12,8 @@ namespace lockstep::sharing {
 
 using Parameters = std::vector<nn::Named<Tensor>>;
 
-/// What a worker asks of all servers. Implemented by ParameterServers, in the process of
-/// the workers, and by RemoteServers, for servers that are processes. `flat` has the
+/// What a worker asks of all servers. Implemented by ParameterServers, in the process
+/// of the workers, and by RemoteServers, for servers that are processes. `flat` has the
 /// elements of all parameters, one after the other, on the worker's device. A call that
 /// waits throws std::runtime_error if a worker or a server has failed.
 class Servers {

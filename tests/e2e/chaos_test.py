@@ -31,7 +31,8 @@ PIPELINE = ["train", "-a", "resnet18", "--dataset", "generated", "--device-type"
 class Chaos(unittest.TestCase):
     def test_every_run_ends_as_it_should(self):
         kinds = [Killed, Stopped, Late, SocketClosed, Mismatched, WrongWorldSize,
-                 PortTaken, Garbage, StageKilled, StageStopped]
+                 PortTaken, Garbage, StageKilled, StageStopped, ServerKilled,
+                 ServerStopped, WorkerKilled]
         with ThreadPoolExecutor(AT_A_TIME) as pool:
             faults = [kinds[i % len(kinds)](FIRST_SEED + i) for i in range(RUNS)]
             done = [pool.submit(fault.whole_run) for fault in faults]
@@ -45,6 +46,7 @@ class Fault(unittest.TestCase):
 
     fails = True
     training = ENDLESS
+    devices = 3
 
     def __init__(self, seed):
         super().__init__()
@@ -81,7 +83,7 @@ class Fault(unittest.TestCase):
 
     def launch(self, *words):
         self.run = Run([*self.training, *self.mark, "--multiprocessing-distributed",
-                        "--devices", 3, *words])
+                        "--devices", self.devices, *words])
         self.runs.append(self.run)
 
     def by_hand(self, words, worlds=(3, 3, 3)):
@@ -146,6 +148,34 @@ class StageKilled(Killed):
 
 class StageStopped(Stopped):
     training = PIPELINE
+
+
+class OfServers:
+    """Two workers and, as rank 2, a parameter server; at any consistency."""
+
+    devices = 2
+
+    def __init__(self, seed):
+        super().__init__(seed)
+        pace = self.random.choice(["sync", "async", "ssp"])
+        self.training = [*ENDLESS, "--mode", "ps", "--consistency", pace]
+        self.rank = self.struck()
+
+    def struck(self):
+        return 2
+
+
+class ServerKilled(OfServers, Killed):
+    pass
+
+
+class ServerStopped(OfServers, Stopped):
+    pass
+
+
+class WorkerKilled(OfServers, Killed):
+    def struck(self):
+        return self.random.randrange(2)
 
 
 class Late(Fault):

@@ -72,6 +72,13 @@ class ServerRanks(TempTest):
         if all_steps:
             self.assertEqual(len(made), 5 * 3 * 2)
 
+    def test_a_late_worker_is_not_kept_from_the_evaluation(self):
+        """Those who are at the end of an epoch push no gradients."""
+        for words in [], PROCESSES:
+            with self.subTest(words=words):
+                run(*TOY, "--devices", 3, *words, "--backup", 1, "--slow-rank", "1:3x",
+                    "--epochs", 2)
+
     def test_async_with_one_worker_is_plain_sgd(self):
         words = ["--length", 12, "--epochs", 1, "--save"]
         run(*TOY, "--devices", 1, *words, self.path("ps"), *PROCESSES, "--servers", 3,

@@ -211,17 +211,6 @@ TEST(PsMode, BackupWorkersDiscardGradientsInTheTrace) {
   EXPECT_EQ(servers.at(0).staleness.size(), 1u);
 }
 
-/// Those who are at the end of an epoch push no gradients.
-TEST(PsMode, BackupWorkersDoNotKeepALateOneFromTheEvaluation) {
-  RunConfig config = toy(Mode::ps, 3);
-  config.recipe.batch_size = 6;
-  config.data.length = 6 * 16;
-  config.recipe.epochs = 2;
-  config.ps.backup = 1;
-  config.ps.slow_rank = "1:3x";
-  EXPECT_EQ(run_training(config), 0);
-}
-
 TEST(PsMode, ServesManyWorkers) {
   const Trace trace = recorded(nulls(64, 4, Consistency::async));
   EXPECT_EQ(names_of_laws(trace), std::set<std::string>{});

@@ -184,9 +184,8 @@ class ServerJudge {
       const int64_t version = int_arg(pull.event->args, keys::read_version);
       if (newest[pull.server] <= version) continue;  // it was not replaced
       const auto send = sends_.find(copy_facts(*copy->second).seq);
-      const bool waits =
-          awaited.contains(copy->second->id) ||
-          (send != sends_.end() && awaited.contains(send->second));
+      const bool waits = awaited.contains(copy->second->id) ||
+                         (send != sends_.end() && awaited.contains(send->second));
       law.expect(waits, copy->second->id, [&] {
         return fmt::format(
             "step {}: no update of server {} waits until worker {} has pulled version "

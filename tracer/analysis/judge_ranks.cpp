@@ -292,9 +292,9 @@ void judge_ranks(TraceUnderTest& test) {
   Law& total = test.law("ring-bytes", "an all-reduce moves 2(N−1) times its bytes");
   Law& share = test.law("ring-share", "each rank sends 2(N−1)/N of an all-reduce");
   Law& count = test.law("ring-messages", "each rank sends 2(N−1) messages");
-  Law* pairs =
-      stages || servers ? &test.law("sends-received", "what one rank sends, another receives")
-             : nullptr;
+  Law* pairs = stages || servers ? &test.law("sends-received",
+                                             "what one rank sends, another receives")
+                                 : nullptr;
   MessageLaws messages(test);
   if (!info.contains(top::rank)) {  // a file with all ranks
     for (const auto& [key, whole] : find_collectives(test.trace, test.lanes)) {

@@ -52,7 +52,8 @@ int64_t end_before(const Step& first, const Trace& trace, const Lanes& lanes) {
   return end;
 }
 
-/// The phases in which servers that are processes handle requests, by time, of each lane.
+/// The phases in which servers that are processes handle requests, by time, of each
+/// lane.
 class ServerPhases {
  public:
   explicit ServerPhases(const Trace& trace) {

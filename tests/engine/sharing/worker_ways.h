@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <map>
 
+#include "engine/sharing/parameter_servers.h"
 #include "engine/sharing/ps_worker.h"
 #include "engine/sharing/shared_worker.h"
 #include "tests/engine/sharing/ways.h"
