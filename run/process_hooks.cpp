@@ -46,9 +46,7 @@ RecordingHooks process_hooks(const RunConfig& c, const DataSets& data,
       meets ? Recording::traced_steps(c.output, planned_steps(c, data, place))
             : std::pair<int64_t, int64_t>(-1, -1);
   RecordingHooks hooks;
-  hooks.ended = [servers, main = place.main()] {
-    if (main) servers->wait_until_all_left();
-  };
+  hooks.ended = [servers] { servers->wait_until_all_left(); };
   hooks.around = [servers, first, last, rank = place.rank](train::Trainer& trainer) {
     const auto gated = [servers, rank](const std::function<void()>& hook) {
       servers->pause(rank);

@@ -343,12 +343,18 @@ int train_in_process(const RunConfig& given, const RankPlace& started) {
     const auto servers =
         place.is_server() ? nullptr : remote_servers(c, place, require_all);
     place.servers = servers;
-    code = place.is_server()
-               ? serve(c, data, place, require_all)
-               : train_rank(c, data, place,
-                            servers ? process_hooks(c, data, place, servers)
-                                    : process_hooks(c, data, place),
-                            nullptr);
+    const auto all_left = [&monitor] { monitor.let_ranks_end(); };
+    if (place.is_server()) {
+      code = serve(c, data, place, require_all, all_left);
+    } else {
+      RecordingHooks hooks = servers ? process_hooks(c, data, place, servers)
+                                     : process_hooks(c, data, place);
+      hooks.ended = [all_left, ended = hooks.ended] {
+        ended();
+        all_left();
+      };
+      code = train_rank(c, data, place, hooks, nullptr);
+    }
     if (servers && place.main()) servers->close();
     watch.reset();
     store->set("trace/" + std::to_string(place.rank), "written");

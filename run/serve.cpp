@@ -70,7 +70,8 @@ int own_signal() {
 }  // namespace
 
 int serve(const RunConfig& c, const DataSets& data, const RankPlace& place,
-          const sharing::RequireAll& require_all) {
+          const sharing::RequireAll& require_all,
+          const std::function<void()>& all_left) {
   const Device device{c.device.type, place.rank};
   const int index = place.rank - place.world;
   // The model stays in host memory: the server begins with what the workers have, too.
@@ -94,6 +95,7 @@ int serve(const RunConfig& c, const DataSets& data, const RankPlace& place,
       place.world);
   process.before = [&](int64_t step) { steps.go_to(step); };
   process.signal = own_signal;
+  process.all_left = all_left;
   int signal = 0;
   try {
     signal = process.run();

@@ -52,9 +52,11 @@ nn::ModulePtr make_model(const RunConfig& config, const DataSets& data,
 optim::AnyOptions optimizer_options(const RecipeConfig& recipe);
 
 /// Serves until the workers make no more steps, as one of the parameter servers that
-/// are processes (serve.cpp). Returns the exit code.
+/// are processes (serve.cpp). Calls `all_left` when they make none. Returns the exit
+/// code.
 int serve(const RunConfig& config, const DataSets& data, const RankPlace& place,
-          const sharing::RequireAll& require_all);
+          const sharing::RequireAll& require_all,
+          const std::function<void()>& all_left);
 
 /// Trains one rank to completion. Returns the exit code.
 int train_rank(const RunConfig& config, const DataSets& data, const RankPlace& place,

@@ -79,7 +79,7 @@ void ServerProcess::handle(const Request& request) {
     case What::resume:
       return server_.come_back(request.worker);
     case What::ended:
-      ended_ = request.number;
+      ended_.push_back(request.number);
       return answer_ended();
     case What::state:
       return send_state(request);
@@ -175,8 +175,11 @@ void ServerProcess::leave(const Request& request) {
 }
 
 void ServerProcess::answer_ended() {
-  if (active_ > 0 || !ended_) return;
-  answer(*ended_, {.peak = runtime::peak_bytes(server_.device())});
+  if (active_ > 0) return;
+  all_left();
+  for (const int64_t number : std::exchange(ended_, {})) {
+    answer(number, {.peak = runtime::peak_bytes(server_.device())});
+  }
 }
 
 /// One who has left was told to stop, or has failed.

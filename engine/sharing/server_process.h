@@ -2,7 +2,6 @@
 #pragma once
 
 #include <functional>
-#include <optional>
 #include <vector>
 
 #include "engine/distributed/collectives/process_group.h"
@@ -22,6 +21,8 @@ class ServerProcess {
 
   /// Called before each request, with the step of its worker.
   std::function<void(int64_t step)> before = [](int64_t) {};
+  /// Called when no worker makes more steps.
+  std::function<void()> all_left = [] {};
   /// Returns the signal that this process has received; 0: none.
   std::function<int()> signal = [] { return 0; };
 
@@ -58,7 +59,7 @@ class ServerProcess {
   std::vector<int64_t> events_;           ///< by worker: of its last push
   std::vector<Waiting> waiting_;          ///< in the order of their requests
   std::vector<int64_t> meeting_;          ///< requests to meet
-  std::optional<int64_t> ended_;          ///< the request that waits for all to leave
+  std::vector<int64_t> ended_;            ///< requests that wait for all to leave
   int active_, last_pusher_ = -1, signal_ = 0;
   bool any_stop_ = false, closed_ = false;
   bool records_ = false;  ///< where its workers do

@@ -61,7 +61,8 @@ void Monitor::work() {
     lock.lock();
     round_over_ = true;
     store_trouble_ = trouble;
-    const std::string blame = trouble.empty() ? gone_or_failed() : store_lost(trouble);
+    std::string blame = trouble.empty() ? gone_or_failed() : store_lost(trouble);
+    if (blame.empty()) blame = hung();
     if (!blame.empty() && !closing_ && act_on(blame)) {
       lock.unlock();
       last_resort_(blame);
@@ -118,6 +119,13 @@ std::string Monitor::silent() const {
       silent.rank, silence, silent.at, kFix);
 }
 
+/// The same, without a collective of this rank that is late: some ranks wait for
+/// answers through the store instead. mutex_ must be held.
+std::string Monitor::hung() const {
+  const bool waits_for_answers = other_group_ != nullptr && !ranks_end_;
+  return waits_for_answers && news_.silence >= timeout_ * 3 / 4 ? silent() : "";
+}
+
 /// Returns a message naming a rank that is alive but has not reached the latest
 /// collective of the others. mutex_ must be held.
 std::string Monitor::behind() const {
@@ -132,10 +140,6 @@ std::string Monitor::behind() const {
 void Monitor::require_all() const {
   std::lock_guard lock(mutex_);
   if (!blame_.empty()) throw std::runtime_error(blame_);
-  if (news_.silent.rank < 0 || news_.silence < timeout_ * 3 / 4) return;
-  throw std::runtime_error(
-      fmt::format("cannot reach rank {}: no heartbeat for {:.1f} s", news_.silent.rank,
-                  static_cast<double>(news_.silence.count()) / 1000));
 }
 
 bool Monitor::store_answers() const {
@@ -163,6 +167,7 @@ std::string Monitor::explain(const std::string& error) {
       if (lost) return store_lost(store_trouble_.empty() ? error : store_trouble_);
       blame = gone_or_failed();
       if (blame.empty() && (late || broke)) blame = silent();
+      if (blame.empty()) blame = hung();
       if (blame.empty() && late) blame = behind();
     }
     if (!blame.empty()) return blame;

@@ -35,14 +35,17 @@ class Monitor {
   /// If this rank caused the failure, notifies the others.
   std::string explain(const std::string& error);
 
-  /// Also aborts the collectives of `group`, of some of the ranks, after a failure. The
-  /// calls of the monitor's own group are then in no order that ranks could be behind
-  /// in. Must be called before another thread uses the monitor; `group` must outlive
-  /// it.
+  /// Also aborts the collectives of `group`, of some of the ranks, after a failure, or
+  /// when a rank has had no heartbeat for three quarters of the timeout. The calls of
+  /// the monitor's own group are then in no order that ranks could be behind in. Must
+  /// be called before another thread uses the monitor; `group` must outlive it.
   void also_abort(ProcessGroup& group) { other_group_ = &group; }
 
+  /// After also_abort(): ranks may end from here on, so none is expected to live.
+  void let_ranks_end() { ranks_end_ = true; }
+
   /// For a thread that waits for an answer through the store: throws std::runtime_error
-  /// if a rank has failed, or has had no heartbeat for three quarters of the timeout.
+  /// if a rank has failed or, after also_abort(), hangs.
   void require_all() const;
 
   /// Returns whether the store still responds. If not, rank 0, which hosts it, is to
@@ -55,6 +58,7 @@ class Monitor {
   bool act_on(const std::string& blame);
   std::string gone_or_failed() const;
   std::string silent() const;
+  std::string hung() const;
   std::string behind() const;
 
   std::shared_ptr<Store> store_;
@@ -62,6 +66,7 @@ class Monitor {
   const Milliseconds interval_, timeout_;
   const std::function<void(const std::string&)> last_resort_;
   std::atomic<ProcessGroup*> other_group_{nullptr};
+  std::atomic<bool> ranks_end_{false};
 
   mutable std::mutex mutex_;  ///< guards all members below
   std::condition_variable changed_;
