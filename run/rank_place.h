@@ -23,7 +23,6 @@ struct RankPlace {
   int local_rank = 0;         ///< chooses the GPU; −1: unknown before the ranks meet
   int local_world = 1;        ///< ranks on this node, which share `-b` and `-j`
   bool is_process = false;    ///< otherwise a thread
-  int server_processes = 0;   ///< --mode ps: as many ranks after `world` are servers
   std::string init = {};      ///< where processes meet, as a --dist-url
   std::string launcher = {};  ///< what started this process: "Slurm"; "" by hand
   std::shared_ptr<distributed::ProcessGroup> group = nullptr;     ///< null: no ranks
@@ -34,8 +33,9 @@ struct RankPlace {
   std::shared_ptr<distributed::RankClock> clock = nullptr;        ///< if processes
   std::shared_ptr<distributed::Store> store = nullptr;            ///< if processes
   std::shared_ptr<train::StopNotice> stop_notice = nullptr;  ///< --device-type null
-  bool main() const { return rank == 0; }                    ///< prints and saves
-  bool is_server() const { return rank >= world; }           ///< of --mode ps
+  int server_processes = 0;  ///< --mode ps: as many ranks after `world` are servers
+  bool main() const { return rank == 0; }           ///< prints and saves
+  bool is_server() const { return rank >= world; }  ///< of --mode ps
   int processes() const { return world + server_processes; }
 };
 
