@@ -6,6 +6,7 @@
 #include <set>
 
 #include "cli/commands.h"
+#include "run/words.h"
 
 namespace lockstep::cli {
 namespace {
@@ -31,10 +32,32 @@ std::string whole_flag(const CLI::App& command, const std::string& beginning) {
   return flag;
 }
 
+/// Words that others use where `train` has another one.
+void read_other_words(std::vector<std::string>& words) {
+  for (size_t i = 1; i < words.size() && words[i] != "--"; ++i) {
+    const bool last = i + 1 == words.size();
+    if (words[i] == "--mode=pipeline" ||
+        (words[i] == "--mode" && !last && words[i + 1] == "pipeline")) {
+      throw UsageError(
+          "--mode: there is no 'pipeline'; fix: use --mode model-parallel --split "
+          "auto");
+    }
+    // `demo` and `experiment` have --data DIR; in `train`, DIR needs no flag.
+    const bool is_flag = words[i] == "--data" && !last;
+    if (is_flag && !run::value_of<run::DataKind>(words[i + 1])) {
+      words.erase(words.begin() + static_cast<std::ptrdiff_t>(i));
+    } else if (words[i].starts_with("--data=") &&
+               !run::value_of<run::DataKind>(words[i].substr(7))) {
+      words[i].erase(0, 7);
+    }
+  }
+}
+
 }  // namespace
 
 void read_like_argparse(const CLI::App& app, std::vector<std::string>& words) {
   if (words.empty() || words[0] != "train") return;
+  read_other_words(words);
   const CLI::App& command = *app.get_subcommand("train");
   for (size_t i = 1; i < words.size() && words[i] != "--"; ++i) {
     std::string& word = words[i];

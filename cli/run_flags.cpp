@@ -111,8 +111,10 @@ void add_own_flags(CLI::App& c, run::RunConfig& o) {
       "training one model in host memory; ps: workers and parameter "
       "servers; hybrid: AlexNet's or VGG's classifier on the last device, the features "
       "data-parallel on the others");
-  c.add_option("--devices", o.device.count,
-               "number of devices; if there are fewer GPUs, several share one")
+  c.add_option(
+       "--devices", o.device.count,
+       "number of devices, with ps of workers; if there are fewer GPUs, several "
+       "share one")
       ->check(Numbers(1, 64))
       ->default_str("4 virtual; cuda: all GPUs");
   add_choice<DeviceType>(c, "--device-type", o.device.type,

@@ -186,8 +186,9 @@ int64_t rank_batch(const RunConfig& c, const RankPlace& place) {
   if (!shares_batch(c, place)) return whole;
   const int batch = plan::per_process_batch(static_cast<int>(whole), place.local_world);
   if (batch > 0) return batch;
-  throw UsageError(fmt::format("-b {}: less than one image for each of {} ranks", whole,
-                               place.local_world));
+  throw UsageError(fmt::format(
+      "-b {}: less than one image for each of {} ranks; fix: use -b {} or more", whole,
+      place.local_world, place.local_world));
 }
 
 int64_t global_batch(const RunConfig& c, const RankPlace& place) {

@@ -1,5 +1,7 @@
 #include "run/sharing.h"
 
+#include <fmt/format.h>
+
 #include <cstdio>
 
 #include "engine/sharing/local_sgd.h"
@@ -7,6 +9,7 @@
 #include "engine/sharing/shared_worker.h"
 #include "run/devices.h"
 #include "run/shared_mapping.h"
+#include "run/words.h"
 
 namespace lockstep::run {
 
@@ -73,6 +76,26 @@ parallel::Devices server_devices(const RunConfig& c) {
   const int first = static_cast<int>(devices_of(c).size());
   for (int k = 0; k < c.ps.servers; ++k) devices.push_back({c.device.type, first + k});
   return devices;
+}
+
+std::string describe_servers(const RunConfig& c) {
+  const parallel::Devices servers = server_devices(c);
+  if (servers.empty()) return "";
+  std::string where = servers[0].str();
+  if (servers.size() > 1) {
+    where += (servers.size() > 2 ? " to " : ", ") + servers.back().str();
+  }
+  std::string text =
+      fmt::format(", {} server{} ({}), {}", servers.size(),
+                  servers.size() == 1 ? "" : "s", where, word(c.ps.consistency));
+  if (c.ps.consistency == sharing::Consistency::ssp) {
+    text += fmt::format(", staleness {}", c.ps.staleness);
+  }
+  if (c.ps.backup > 0) text += fmt::format(", backup {}", c.ps.backup);
+  if (const auto slow = slow_rank_of(c)) {
+    text += fmt::format(", rank {} {}x slow", slow->first, slow->second);
+  }
+  return text;
 }
 
 std::shared_ptr<sharing::ParameterServers> make_servers(const RunConfig& c) {

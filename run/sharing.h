@@ -36,6 +36,10 @@ bool steps_together(const RunConfig& config);
 /// Returns the devices of parameter servers: those after the workers'. Empty unless
 /// the mode is ps with servers in the process of the workers.
 parallel::Devices server_devices(const RunConfig& config);
+
+/// Returns ", 2 servers (cpu:4, cpu:5), ssp, staleness 1, rank 2 3x slow"; "" without
+/// servers.
+std::string describe_servers(const RunConfig& config);
 /// Returns the servers, which all workers share; null unless the mode is ps.
 std::shared_ptr<sharing::ParameterServers> make_servers(const RunConfig& config);
 

@@ -136,9 +136,11 @@ void say_what_runs(const RunConfig& c, const DataSets& data,
   std::string where = devices[0].str();
   if (devices.size() > 1) where += " to " + devices.back().str();
   const int threads = runtime::options().threads_per_device;
-  fmt::print("=> mode {}, {} device{} ({}), batch {}, {} thread{} per device\n",
-             train::name(mode_of(c)), devices.size(), devices.size() == 1 ? "" : "s",
-             where, describe_batch(c, devices.size(), place), threads,
+  const bool serves = mode_of(c) == train::Mode::ps;
+  fmt::print("=> mode {}, {} {}{} ({}){}, batch {}, {} thread{} per device\n",
+             train::name(mode_of(c)), devices.size(), serves ? "worker" : "device",
+             devices.size() == 1 ? "" : "s", where, describe_servers(c),
+             describe_batch(c, devices.size(), place), threads,
              threads == 1 ? "" : "s");
   if (train::shares_memory(mode_of(c))) {
     fmt::print(

@@ -33,8 +33,8 @@ void validate_mode(const RunConfig& c) {
   if (ddp && c.mode && !train::has_ranks(*c.mode)) {
     throw UsageError(
         fmt::format("--mode {} uses one process, but this is one of several ranks; "
-                    "fix: omit it, since ranks train with ddp",
-                    word(*c.mode)));
+                    "fix: omit --mode {}, since ranks train with ddp",
+                    word(*c.mode), word(*c.mode)));
   }
   for (const char* flag :
        {"--ddp-sync", "--bucket-cap-mb", "--bucket-rule", "--find-unused-parameters",

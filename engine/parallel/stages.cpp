@@ -64,10 +64,20 @@ std::string names_of(const std::vector<nn::Part>& parts) {
   return names;
 }
 
+/// Returns ", or inside one, such as layer1.1"; "" if no part can be cut.
+std::string example_inside(const std::vector<nn::Part>& parts) {
+  for (const nn::Part& part : parts) {
+    const auto own = part.module ? part.module->parts() : std::vector<nn::Part>();
+    if (own.size() < 2) continue;
+    return ", or inside one, such as " + part.name + "." + own[1].name;
+  }
+  return "";
+}
+
 [[noreturn]] void refuse(const std::string& cut, const std::string& why,
                          const std::vector<nn::Part>& parts) {
-  throw std::invalid_argument("'" + cut + "' " + why +
-                              "; fix: a stage can begin at: " + names_of(parts));
+  throw std::invalid_argument("'" + cut + "' " + why + "; fix: a stage can begin at: " +
+                              names_of(parts) + example_inside(parts));
 }
 
 }  // namespace

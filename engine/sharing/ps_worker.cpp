@@ -7,6 +7,7 @@
 #include "engine/ops/op_call.h"
 #include "engine/runtime/device_context.h"
 #include "tracer/format/keys.h"
+#include "tracer/record/slow_rank.h"
 
 namespace lockstep::sharing {
 namespace keys = tracer::keys;
@@ -100,6 +101,7 @@ void PsWorker::work_longer() {
     task.record.op = tracer::innermost_event();
     task.record.step = tracer::current_step();
     task.args.emplace_back(keys::impl, "emulated_work");
+    task.args.emplace_back(keys::slowness, slowness_);
   }
   task.run = [more] { std::this_thread::sleep_for(more); };
   device.compute().enqueue(std::move(task));

@@ -71,6 +71,11 @@ class Faults(TempTest):
         run(*one, "--schedule=cosine")
         self.fails("--pipeline-schedule has no effect on --mode dp; fix: omit it", *one,
                    "--mode", "dp", "--schedule=gpipe", code=2)
+        data = self.cifar()
+        for flag in (["--data", data], [f"--data={data}"]):
+            text, _ = run("train", *flag, "--device-type", "null", "--steps", 0)
+            self.assertIn(f"=> data: {data}", text)
+        self.fails("fix: use --mode model-parallel", *one, "--mode", "pipeline", code=2)
         self.fails("--no-accel", *one, "--no-accel", "--device-type", "cuda", code=2)
         self.fails("2^64", *one, "--seed", 2 ** 64, code=2)
         run(*one, "--seed", 2 ** 64 - 1)

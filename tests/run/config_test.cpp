@@ -128,7 +128,7 @@ TEST(Validate, AFlagThatTheModeWouldNotReadIsRefused) {
   config.distributed.multiprocessing = true;
   EXPECT_EQ(complaint(config),
             "--mode single uses one process, but this is one of several ranks; fix: "
-            "omit it, since ranks train with ddp");
+            "omit --mode single, since ranks train with ddp");
 }
 
 TEST(Validate, DevicesThatContradictEachOther) {

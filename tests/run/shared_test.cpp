@@ -208,19 +208,20 @@ TEST(SharedRuns, SummarySaysAtLeastHowManyUpdatesWereLost) {
     all.lost = lost;
     return tracer::staleness_text(all).find(words) != std::string::npos;
   };
-  EXPECT_TRUE(says(3, "staleness 0.50 on average · at least 3 element updates lost\n"));
-  EXPECT_TRUE(says(1, "at least 1 element update lost\n"));
-  EXPECT_TRUE(says(0, "no update lost\n"));
+  EXPECT_TRUE(
+      says(3, "staleness 0.50 on average · at least 3 element updates lost in "));
+  EXPECT_TRUE(says(1, "at least 1 element update lost in these steps\n"));
+  EXPECT_TRUE(says(0, "no update lost in these steps\n"));
   EXPECT_TRUE(says(tracer::kNone, "lost updates: unknown\n"));
 }
 
 TEST(SharedRuns, SummaryShowsStaleness) {
   const tracer::Summary summary =
       tracer::summarize(recorded_run(shared_config(train::Mode::locked)));
-  EXPECT_NE(
-      tracer::summary_text(summary).find("shared model · 12 updates by 3 workers · "
-                                         "staleness 0.00 on average · no update lost"),
-      std::string::npos);
+  EXPECT_NE(tracer::summary_text(summary).find(
+                "shared model · 12 updates by 3 workers · "
+                "staleness 0.00 on average · no update lost in "),
+            std::string::npos);
   EXPECT_EQ(tracer::summary_json(summary)["shared_model"]["histogram"]["0"], 12);
   RunConfig ddp = shared_config(train::Mode::ddp);
   const tracer::Summary other = tracer::summarize(recorded_run(ddp));

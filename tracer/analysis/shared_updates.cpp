@@ -49,8 +49,9 @@ namespace {
 /// An element that was overwritten may have held several updates.
 std::string lost_text(int64_t lost) {
   if (lost == kNone) return "lost updates: unknown";
-  if (lost == 0) return "no update lost";
-  return fmt::format("at least {} element update{} lost", lost, lost == 1 ? "" : "s");
+  if (lost == 0) return "no update lost in these steps";
+  return fmt::format("at least {} element update{} lost in these steps", lost,
+                     lost == 1 ? "" : "s");
 }
 
 }  // namespace
@@ -71,7 +72,9 @@ std::string staleness_text(const Staleness& all) {
   }
   return text +
          "  staleness: how many updates of others lie between reading the weights and "
-         "updating them.\n";
+         "updating them.\n"
+         "  Before the first step, the initial model is copied to the host (d2h). What "
+         "the end of a\n  run says counts all its steps, recorded or not.\n";
 }
 
 Json staleness_json(const Staleness& all) {

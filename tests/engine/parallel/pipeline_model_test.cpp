@@ -238,9 +238,11 @@ TEST(Pipeline, SaysWhereAModelCannotBeCut) {
     const nn::ModulePtr model = models::make("resnet18", {});
     return test::message_of([&] { parallel::split_into_stages(*model, cuts); });
   };
-  EXPECT_EQ(error({"layer9"}),
-            "'layer9' is not a part of ResNet; fix: a stage can begin at: bn1, relu, "
-            "layer1, layer2, layer3, layer4, avgpool, flatten, fc");
+  EXPECT_EQ(
+      error({"layer9"}),
+      "'layer9' is not a part of ResNet; fix: a stage can begin at: bn1, relu, "
+      "layer1, layer2, layer3, layer4, avgpool, flatten, fc, or inside one, such as "
+      "layer1.1");
   EXPECT_TRUE(error({"layer3", "layer2"})
                   .starts_with("'layer2' does not come after 'layer3'; fix: "));
   EXPECT_TRUE(error({"conv1"}).starts_with("'conv1' is the first part; fix: "));
