@@ -78,16 +78,17 @@ parallel::Devices server_devices(const RunConfig& c) {
   return devices;
 }
 
-std::string describe_servers(const RunConfig& c) {
-  const parallel::Devices servers = server_devices(c);
-  if (servers.empty()) return "";
-  std::string where = servers[0].str();
-  if (servers.size() > 1) {
-    where += (servers.size() > 2 ? " to " : ", ") + servers.back().str();
+std::string describe_servers(const RunConfig& c, int workers) {
+  if (mode_of(c) != train::Mode::ps) return "";
+  const int servers = c.ps.servers;
+  std::string where = Device{c.device.type, workers}.str();
+  if (servers > 1) {
+    where += (servers > 2 ? " to " : ", ") +
+             Device{c.device.type, workers + servers - 1}.str();
   }
   std::string text =
-      fmt::format(", {} server{} ({}), {}", servers.size(),
-                  servers.size() == 1 ? "" : "s", where, word(c.ps.consistency));
+      fmt::format(", {} server{} ({}), {}", servers, servers == 1 ? "" : "s", where,
+                  word(c.ps.consistency));
   if (c.ps.consistency == sharing::Consistency::ssp) {
     text += fmt::format(", staleness {}", c.ps.staleness);
   }

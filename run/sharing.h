@@ -37,9 +37,9 @@ bool steps_together(const RunConfig& config);
 /// the mode is ps with servers in the process of the workers.
 parallel::Devices server_devices(const RunConfig& config);
 
-/// Returns ", 2 servers (cpu:4, cpu:5), ssp, staleness 1, rank 2 3x slow"; "" without
-/// servers.
-std::string describe_servers(const RunConfig& config);
+/// Returns ", 2 servers (cpu:4, cpu:5), ssp, staleness 1, rank 2 3x slow" of a run with
+/// 4 workers; "" unless the mode is ps.
+std::string describe_servers(const RunConfig& config, int workers);
 /// Returns the servers, which all workers share; null unless the mode is ps.
 std::shared_ptr<sharing::ParameterServers> make_servers(const RunConfig& config);
 

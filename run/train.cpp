@@ -139,7 +139,8 @@ void say_what_runs(const RunConfig& c, const DataSets& data,
   const bool serves = mode_of(c) == train::Mode::ps;
   fmt::print("=> mode {}, {} {}{} ({}){}, batch {}, {} thread{} per device\n",
              train::name(mode_of(c)), devices.size(), serves ? "worker" : "device",
-             devices.size() == 1 ? "" : "s", where, describe_servers(c),
+             devices.size() == 1 ? "" : "s", where,
+             describe_servers(c, static_cast<int>(devices.size())),
              describe_batch(c, devices.size(), place), threads,
              threads == 1 ? "" : "s");
   if (train::shares_memory(mode_of(c))) {

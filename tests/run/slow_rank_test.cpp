@@ -46,15 +46,16 @@ TEST(SlowRank, TracesSayHowManyTimesAsSlowItIs) {
 
 TEST(DescribeServers, SaysWhatNoOtherLineDoes) {
   RunConfig config;
-  EXPECT_EQ(describe_servers(config), "");
+  EXPECT_EQ(describe_servers(config, 4), "");
   config.mode = train::Mode::ps;
-  EXPECT_EQ(describe_servers(config), ", 1 server (cpu:4), sync");
+  EXPECT_EQ(describe_servers(config, 4), ", 1 server (cpu:4), sync");
   config.ps.backup = 1;
   config.ps.servers = 3;
-  EXPECT_EQ(describe_servers(config), ", 3 servers (cpu:4 to cpu:6), sync, backup 1");
+  EXPECT_EQ(describe_servers(config, 4),
+            ", 3 servers (cpu:4 to cpu:6), sync, backup 1");
   config.ps = {.servers = 2, .consistency = sharing::Consistency::ssp, .staleness = 1};
   config.ps.slow_rank = "2:3x";
-  EXPECT_EQ(describe_servers(config),
+  EXPECT_EQ(describe_servers(config, 4),
             ", 2 servers (cpu:4, cpu:5), ssp, staleness 1, rank 2 3x slow");
 }
 
