@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <random>
 
-#include "lessons/machine/checkpoint_ranks.h"
+#include "lessons/machine/checkpoint_runs.h"
 #include "lessons/machine/evaluations.h"
 #include "lessons/machine/exam.h"
 
@@ -11,44 +11,7 @@ namespace {
 using namespace checkpoint_ranks;
 using namespace evaluations;
 
-constexpr const char *kWho = "Who writes", *kWait = "Who waits",
-                     *kWhole = "The old one or the new one",
-                     *kWhat = "What has to be in it",
-                     *kWhere = "In the middle of an epoch", *kSums = "Sums and counts";
-
-void expect_no_hang(const Exam& exam, const std::string& what, const Run& run,
-                    const Because& because) {
-  exam.that(!run.hangs, what, "all ranks come to the end",
-            "it hangs. What the ranks have called: " + in_words(run.calls), because);
-}
-
-void expect_no_error(const Exam& exam, const std::string& what, const Run& run,
-                     const Because& because) {
-  for (size_t r = 0; r < run.errors.size(); ++r) {
-    exam.that(run.errors[r].empty(), what, "no error",
-              fmt::format("rank {}: {}", r, run.errors[r]), because);
-  }
-}
-
 // --- save
-
-int64_t drawn_generator(const Exam& exam, int rank) {
-  return static_cast<int64_t>(std::mt19937_64(exam.seed() + rank)() >> 2);
-}
-
-Run saved(const Exam& exam, int size, const State& state, Files& files,
-          const Kill& kill = {}) {
-  auto* const save =
-      exam.function<void(const Group&, const Folder&, const Training&)>("lesson_save");
-  return run(
-      size, 4, files,
-      [&](const Group& group, const Folder& folder, Training& training) {
-        training.state = state;
-        training.generator = drawn_generator(exam, group.rank);
-        save(group, folder, training);
-      },
-      kill);
-}
 
 LESSON_TEST(28, one_writer, "save: rank 0 writes, and no other rank") {
   std::mt19937_64 random(exam.seed());
@@ -145,15 +108,6 @@ LESSON_TEST(28, killed_while_writing,
 
 // --- resume
 
-Run resumed(const Exam& exam, int size, Files& files) {
-  auto* const resume =
-      exam.function<void(const Group&, const Folder&, Training&)>("lesson_resume");
-  return run(size, 4, files,
-             [&](const Group& group, const Folder& folder, Training& training) {
-               resume(group, folder, training);
-             });
-}
-
 LESSON_TEST(28, to_each_its_own, "resume: every rank has its state and its generator") {
   std::mt19937_64 random(exam.seed());
   for (const int size : {3, 1, 4}) {
@@ -196,9 +150,9 @@ LESSON_TEST(28, other_number,
        {std::pair(4, 3), std::pair(2, 3), std::pair(2, 1)}) {
     Files files =
         with_checkpoint(drawn_state(random), std::vector<int64_t>(in_file, 5));
-    const Run run = resumed(exam, size, files);
     const std::string what =
         fmt::format("resume on {} ranks from a checkpoint of {}", size, in_file);
+    const Run run = refused(exam, size, files, what);
     expect_no_hang(exam, what, run, {"all ranks throw", kWhat});
     for (int rank = 0; rank < size; ++rank) {
       exam.that(!run.errors[rank].empty(), what,
@@ -206,59 +160,25 @@ LESSON_TEST(28, other_number,
                 {"with other ranks there are other samples for each, and no generator "
                  "for some: it would train, and not be the same run",
                  kWhat});
+      const Training& now = run.trainings[rank];
+      const Because first{
+          "check first, then change: a program that catches the error goes on with "
+          "half a checkpoint",
+          kWhat};
       exam.equal(what + ": the weights afterwards", std::vector<double>{1, 2, 3},
-                 run.trainings[rank].state.weights,
-                 {"check first, then change: a program that catches the error goes on "
-                  "with half "
-                  "a checkpoint",
-                  kWhat});
+                 now.state.weights, first);
+      exam.equal(what + ": the momentum afterwards", std::vector<double>(kWeights, 0),
+                 now.state.momentum, first);
+      exam.equal(what + ": epoch and step afterwards", std::pair(0, 0),
+                 std::pair(now.state.epoch, now.state.step), first);
+      exam.equal(what + ": the generator afterwards", int64_t{1000} + rank,
+                 now.generator, first);
+      exam.equal(what + ": the sampler's epoch afterwards", 0, run.orders[rank], first);
     }
   }
 }
 
 // --- train
-
-struct Job {
-  int size, batches, epochs, every;
-};
-
-std::string named(const Job& job) {
-  return fmt::format("{} epochs of {} steps on {} ranks, every {}", job.epochs,
-                     job.batches, job.size, job.every);
-}
-
-/// Runs a program that resumes if there is a checkpoint.
-Run trained(const Exam& exam, const Job& job, Files& files, const Kill& kill = {}) {
-  auto* const resume =
-      exam.function<void(const Group&, const Folder&, Training&)>("lesson_resume");
-  auto* const train =
-      exam.function<void(const Group&, const Folder&, Training&, int, int)>(
-          "lesson_train");
-  const bool from_file = files.complete("checkpoint");
-  return run(
-      job.size, job.batches, files,
-      [&](const Group& group, const Folder& folder, Training& training) {
-        if (from_file) resume(group, folder, training);
-        train(group, folder, training, job.epochs, job.every);
-      },
-      kill);
-}
-
-std::vector<Job> jobs(const Exam& exam) {
-  std::mt19937_64 random(exam.seed());
-  const auto drawn = [&](int least, int most) {
-    return least + static_cast<int>(random() % (most - least + 1));
-  };
-  return {{2, 4, 3, 2}, {3, 5, 2, 3}, {drawn(1, 4), drawn(3, 6), 3, drawn(2, 4)}};
-}
-
-std::vector<std::string> words(const std::vector<Step>& steps) {
-  std::vector<std::string> all;
-  for (const Step& step : steps) {
-    all.push_back(fmt::format("{}:{}", step.order, step.batch));
-  }
-  return all;
-}
 
 LESSON_TEST(28, one_run, "train: every batch of every epoch, and the saves") {
   for (const Job& job : jobs(exam)) {
@@ -293,19 +213,34 @@ LESSON_TEST(28, one_run, "train: every batch of every epoch, and the saves") {
   }
 }
 
-/// Explains the steps of a resumed program.
-std::string why_other_steps(const std::vector<Step>& expected,
-                            const std::vector<Step>& got) {
-  if (!got.empty() && got.size() == expected.size() &&
-      got[0].batch == expected[0].batch && got[0].order != expected[0].order) {
-    return "a new program's sampler is in epoch 0: set_epoch also in the middle of an "
-           "epoch";
+LESSON_TEST(28, already_complete, "train: with all epochs complete, nothing is left") {
+  std::mt19937_64 random(exam.seed());
+  for (const Job& job : jobs(exam)) {
+    State state = drawn_state(random);
+    state.epoch = job.epochs;
+    state.step = 0;
+    Files files = with_checkpoint(state, std::vector<int64_t>(job.size, 5));
+    const Run run = trained(exam, job, files);
+    const std::string what =
+        fmt::format("{}, resumed when all epochs are complete", named(job));
+    const Because because{
+        "`epochs` is how many there are in total, also those that were made before the "
+        "program was killed: here all are, and the weights must stay as they are",
+        kWhere};
+    expect_no_hang(exam, what, run, because);
+    for (int rank = 0; rank < job.size; ++rank) {
+      exam.equal(what + ": epoch:batch of each step", std::vector<std::string>{},
+                 words(run.steps[rank]), because);
+      exam.that(run.trainings[rank].state == state,
+                fmt::format("{}: the state of rank {}", what, rank), "as in the file",
+                "another", because);
+    }
+    exam.equal(
+        what + ": saves", size_t{0}, run.writers.size(),
+        {"the file has it all: a save belongs to a step or to the end of an epoch "
+         "that was made",
+         kWhere});
   }
-  if (got.size() > expected.size()) {
-    return "steps that are in the weights already are made again: count a step before "
-           "the save, an epoch as well, and go on at the batch where it was";
-  }
-  return "the steps after the checkpoint, each once";
 }
 
 LESSON_TEST(28, same_bits, "train: killed anywhere and resumed, the same bits") {

@@ -73,7 +73,7 @@ void save(const Group& group, const Folder& folder, const Training& training) {
 
 /// Continues from the file `checkpoint`, which is complete. All ranks call it, each in
 /// a new program. Throws std::runtime_error, on all ranks, if the checkpoint is of
-/// another number of ranks, and changes nothing then.
+/// another number of ranks, and changes nothing of `training` then.
 void resume(const Group& group, const Folder& folder, Training& training) {
   // [solution-resume]
   const Checkpoint saved = folder.read("checkpoint");
@@ -90,7 +90,7 @@ void resume(const Group& group, const Folder& folder, Training& training) {
 /// Trains from where `training.state` is until `epochs` epochs are complete, and keeps
 /// `state.epoch` and `state.step` up to date. Saves after every step whose number in
 /// its epoch, counted from 1, is a multiple of `every`, and at the end of each epoch;
-/// only once if it is both.
+/// only once if it is both. If all epochs are complete already, nothing is left to do.
 ///
 /// A run that is killed and resumed ends with the same bits as one that was not.
 void train(const Group& group, const Folder& folder, Training& training, int epochs,

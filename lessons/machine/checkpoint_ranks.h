@@ -213,6 +213,7 @@ struct Step {
 struct Run {
   std::vector<Training> trainings;       ///< by rank, at the end
   std::vector<std::vector<Step>> steps;  ///< by rank
+  std::vector<int> orders;  ///< by rank: the epoch that the sampler is in, at the end
   std::vector<bool> complete;  ///< by rank: was `checkpoint` so when its work ended?
   std::vector<int> writers;
   std::vector<std::string> errors;  ///< by rank: std::runtime_error
@@ -259,6 +260,7 @@ inline Run run(int size, int batches, Files& files, const Work& work, Kill when 
   run.trainings.resize(size);
   run.steps.resize(size);
   run.errors.resize(size);
+  run.orders.resize(size);
   std::vector<char> complete(size, false);
   std::vector<std::exception_ptr> failed(size);
   const auto one = [&](int rank) {
@@ -283,7 +285,7 @@ inline Run run(int size, int batches, Files& files, const Work& work, Kill when 
         [&](const auto& name) { return world.read(name); },
         [&](const auto& name, const auto& to) { world.rename(name, to); }};
     Training& training = run.trainings[rank];
-    int epoch = 0;
+    int& epoch = run.orders[rank];
     training.state.weights = {1, 2, 3};
     training.state.momentum.resize(kWeights);
     training.generator = 1000 + rank;
@@ -337,7 +339,7 @@ inline std::string in_words(const std::vector<std::vector<std::string>>& calls) 
 /// Returns a state that no rank could have guessed.
 inline State drawn_state(std::mt19937_64& random) {
   State state{
-      static_cast<int>(random() % 9), static_cast<int>(1 + random() % 9), {}, {}};
+      static_cast<int>(1 + random() % 9), static_cast<int>(1 + random() % 9), {}, {}};
   for (int i = 0; i < kWeights; ++i) {
     state.weights.push_back(static_cast<double>(random() % 1000) / 7);
     state.momentum.push_back(static_cast<double>(1 + random() % 1000) / 9);
