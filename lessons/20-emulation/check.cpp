@@ -47,21 +47,25 @@ Job round_job() {
 
 LESSON_TEST(20, the_line, "times of batches that were not recorded") {
   std::mt19937_64 random(exam.seed());
-  const Job job = round_job();
+  Job job = round_job();
+  job.large.forward = 5050;
   for (int i = 0; i < 6; ++i) {
     const double batch = i == 0 ? 10 : i == 1 ? 30 : 1 + double(random() % 40);
-    const double expected = 3000 + (batch - 10) * 100;
+    const double expected = 3000 + (batch - 10) * 102.5;
     const double got = at(exam, job, &Recorded::forward, batch);
-    const bool through_zero = std::abs(got - 5000 * batch / 30) < 1e-6 ||
+    const bool through_zero = std::abs(got - 5050 * batch / 30) < 1e-6 ||
                               std::abs(got - 3000 * batch / 10) < 1e-6;
+    const bool whole = std::abs(got - expected) > 1e-6 &&
+                       std::abs(got - (3000 + (batch - 10) * 102)) < 1e-6;
     exam.close(
-        fmt::format("forward of {} samples, recorded 3000 µs with 10 and 5000 µs "
+        fmt::format("forward of {} samples, recorded 3000 µs with 10 and 5050 µs "
                     "with 30 (seed {})",
                     batch, exam.seed()),
         {expected}, {got}, 1e-6,
         {through_zero ? "in proportion to the batch: but part of a kernel's time "
                         "does not depend on it, and half a batch takes more than "
                         "half the time"
+         : whole      ? "the slope is 102.5 µs for each sample: in an int it is 102"
                       : "the line through the two recorded points",
          kLine});
     exam.close(fmt::format("optimizer with {} samples, 130 µs with both", batch), {130},
@@ -80,15 +84,84 @@ struct Change {
   Because because;
 };
 
-void expect(const Exam& exam, const Change& change, double got) {
+/// Returns what the times would be if launches were added to them.
+double shorter_times(const Change& change) {
+  const double own = change.batch / change.machine.devices;
+  const auto shorter = [&](double Recorded::* phase, double host) {
+    const double small = change.job.small.*phase, large = change.job.large.*phase;
+    const double kernels = small + (large - small) * (own - 10) / 20;
+    return std::min(kernels / change.machine.speed, host);
+  };
+  return shorter(&Recorded::forward, change.job.host_forward) +
+         shorter(&Recorded::backward, change.job.host_backward);
+}
+
+/// Returns whether a step is `more` too long, which is what images take that do not
+/// travel at the same time, or that travel to every device.
+bool scatters_more(const Change& change, double more) {
+  const Machine& machine = change.machine;
+  const double others = machine.devices - 1;
+  const double bytes = others * change.batch / machine.devices * change.job.sample /
+                       (machine.gb_per_s * 1000);
+  const double latency = others * machine.latency;
+  const auto is = [more](double time) {
+    return time > 0.1 && std::abs(more - time) < 1e-3;
+  };
+  return is(bytes) || is(latency) || is(bytes + latency);
+}
+
+Because why_not(const Change& change, bool with_scatter, double got) {
+  const double more = got - change.expected;
+  if (std::abs(more - shorter_times(change)) < 1e-6) {
+    return {
+        "the larger of both, not their sum: the host launches the next kernels while "
+        "these run",
+        kHost};
+  }
+  if (with_scatter && scatters_more(change, more)) {
+    return {
+        "each device gets its own images only, over its own link from the host, and "
+        "all of them at the same time",
+        kPort};
+  }
   const double optimizer = change.job.small.optimizer / change.machine.speed;
-  const bool too_early = std::abs(change.expected - optimizer - got) < 1e-6;
-  exam.close(
-      "step in µs, " + change.what, {change.expected}, {got}, 1e-6 * change.expected,
-      too_early ? Because{"the optimizer begins when all gradients are there, the last "
-                          "bucket's as well",
-                          kOverlap}
-                : change.because);
+  if (std::abs(more + optimizer) < 1e-6) {
+    return {
+        "the optimizer begins when all gradients are there, the last bucket's as well",
+        kOverlap};
+  }
+  return change.because;
+}
+
+void expect(const Exam& exam, const Change& change, bool with_scatter, double got) {
+  exam.close("step in µs, " + change.what, {change.expected}, {got},
+             1e-6 * change.expected, why_not(change, with_scatter, got));
+}
+
+/// Forward waits for the host, and backward for its kernels.
+Job slow_host_job() {
+  Job job = round_job();
+  job.host_forward = 5000;
+  return job;
+}
+
+/// The recordings of the loss differ, and so do those of the optimizer.
+Job uneven_job() {
+  Job job = round_job();
+  job.large.optimizer = 150;
+  return job;
+}
+
+Because both_times() {
+  return {
+      "forward takes the larger of its own two times, and so does backward: neither "
+      "can "
+      "use what the other has left",
+      kHost};
+}
+
+Because smalls() {
+  return {"the loss and the optimizer take as long with any batch: small's", kLine};
 }
 
 constexpr double kFree = 1e12;  // GB/s: bytes take no time
@@ -150,9 +223,21 @@ LESSON_TEST(20, dp_phases, "DataParallel: seven phases, one after the other") {
        kernels(1) + 100 + 2 * 300 + 2 * 300,
        {"each message has its latency: one for the images, and 3 for each of the other "
         "devices in replicate and in reduce",
-        kPort}}};
+        kPort}},
+      {"one device, 5000 µs for the host's launches in forward",
+       slow_host_job(),
+       {1, 1, 0, kFree},
+       10,
+       5000 + 11 + 7000 + 130,
+       both_times()},
+      {"one device, 20 samples, 130 µs for the optimizer with 10 and 150 µs with 30",
+       uneven_job(),
+       {1, 1, 0, kFree},
+       20,
+       4000 + 11 + 11000 + 130,
+       smalls()}};
   for (const Change& change : changes) {
-    expect(exam, change, dp(exam, change.job, change.machine, change.batch));
+    expect(exam, change, true, dp(exam, change.job, change.machine, change.batch));
   }
 }
 
@@ -228,9 +313,21 @@ LESSON_TEST(20, ddp_overlap, "DDP: buckets travel while backward runs") {
        {3, 1000, 0, 100},
        30,
        170 + 11 + 190 + 80 + 0.13,
-       {"gradients become ready as the host launches kernels, too", kHost}}};
+       {"gradients become ready as the host launches kernels, too", kHost}},
+      {"three ranks, 5000 µs for the host's launches in forward",
+       slow_host_job(),
+       {3, 1, 0, kFree},
+       30,
+       5000 + 11 + 7000 + 130,
+       both_times()},
+      {"one rank, 20 samples, 130 µs for the optimizer with 10 and 150 µs with 30",
+       uneven_job(),
+       {1, 1, 0, kFree},
+       20,
+       4000 + 11 + 11000 + 130,
+       smalls()}};
   for (const Change& change : changes) {
-    expect(exam, change, ddp(exam, change.job, change.machine, change.batch));
+    expect(exam, change, false, ddp(exam, change.job, change.machine, change.batch));
   }
 }
 

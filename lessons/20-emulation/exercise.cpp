@@ -26,8 +26,8 @@ struct Job {
   double sample;         ///< bytes of one image
   double parameters;     ///< bytes, as those of the gradients
   double buffers;        ///< bytes of the running statistics
-  double messages;       ///< in which one device gets all parameters, or sends all
-                         ///< gradients (groups of at most 10 MiB)
+  double messages;       ///< in which one device gets parameters and buffers together,
+                         ///< or sends all gradients (groups of at most 10 MiB)
   std::vector<Bucket> buckets;
 };
 
@@ -43,7 +43,7 @@ struct Machine {
 
 /// Returns the time of a phase's kernels for `batch` samples, which need not be one of
 /// the recorded batches: on the straight line through both recordings. `phase` says
-/// which: `&Recorded::forward`, …
+/// which: `&Recorded::forward`, … (`job.small.*phase` reads it).
 double time_at(const Job& job, double Recorded::* phase, double batch) {
   // [solution-time]
   const double small = job.small.*phase, large = job.large.*phase;
@@ -56,10 +56,10 @@ double time_at(const Job& job, double Recorded::* phase, double batch) {
 /// Returns the time of a step of DataParallel in µs, for `batch` samples on all devices
 /// together (a multiple of their number). In order: scatter from the host, replicate,
 /// forward, the loss, backward, reduce, and the optimizer on device 0. Outputs are so
-/// small that gather and its way back are left out; `loss` is the same for all batches
-/// (take small's), and as little as it is not changed by `speed`. No phase begins
-/// before the last device has ended the one before it. Kernels cannot run before the
-/// host has launched them, and each device has a host thread.
+/// small that gather and its way back are left out. `loss` and `optimizer` are the same
+/// for all batches (take small's); `loss` is so little that `speed` does not change it.
+/// No phase begins before the last device has ended the one before it. Kernels cannot
+/// run before the host has launched them, and each device has a host thread.
 double predict_dp(const Job& job, const Machine& machine, double batch) {
   // [solution-dp]
   const double others = machine.devices - 1, own = batch / machine.devices;
@@ -68,7 +68,7 @@ double predict_dp(const Job& job, const Machine& machine, double batch) {
   };
   const double forward = time_at(job, &Recorded::forward, own) / machine.speed;
   const double backward = time_at(job, &Recorded::backward, own) / machine.speed;
-  const double optimizer = time_at(job, &Recorded::optimizer, own) / machine.speed;
+  const double optimizer = job.small.optimizer / machine.speed;
   return message(own * job.sample, 1) +
          others * message(job.parameters + job.buffers, job.messages) +
          std::max(forward, job.host_forward) + job.small.loss +
@@ -97,8 +97,7 @@ double predict_ddp(const Job& job, const Machine& machine, double batch) {
     const double part = bucket.bytes / ranks / (machine.gb_per_s * 1000);
     arrived = std::max(arrived, full) + 2 * (ranks - 1) * (machine.latency + part);
   }
-  return std::max(begin + backward, arrived) +
-         time_at(job, &Recorded::optimizer, own) / machine.speed;
+  return std::max(begin + backward, arrived) + job.small.optimizer / machine.speed;
   // [/solution-ddp]
   lessons::not_written("predict_ddp: buckets travel while backward runs");
 }

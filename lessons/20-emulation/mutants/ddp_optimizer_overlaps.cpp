@@ -15,6 +15,6 @@
     const double part = bucket.bytes / ranks / (machine.gb_per_s * 1000);
     arrived = std::max(arrived, full) + 2 * (ranks - 1) * (machine.latency + part);
   }
-  const double optimizer = time_at(job, &Recorded::optimizer, own) / machine.speed;
+  const double optimizer = job.small.optimizer / machine.speed;
   return std::max(begin + backward + optimizer, arrived);
 // [/solution-ddp]

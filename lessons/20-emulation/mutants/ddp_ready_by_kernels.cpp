@@ -17,5 +17,5 @@
     arrived = std::max(arrived, full) + 2 * (ranks - 1) * (machine.latency + part);
   }
   return std::max(begin + backward, arrived) +
-         time_at(job, &Recorded::optimizer, own) / machine.speed;
+         job.small.optimizer / machine.speed;
 // [/solution-ddp]

@@ -10,7 +10,7 @@
   };
   const double forward = time_at(job, &Recorded::forward, own) / machine.speed;
   const double backward = time_at(job, &Recorded::backward, own) / machine.speed;
-  const double optimizer = time_at(job, &Recorded::optimizer, own) / machine.speed;
+  const double optimizer = job.small.optimizer / machine.speed;
   return message(own * job.sample, 1) +
          others * message(job.parameters + job.buffers, job.messages) +
          std::max(forward, job.host_forward) + job.small.loss / machine.speed +
