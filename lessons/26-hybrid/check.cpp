@@ -30,18 +30,6 @@ constexpr double kRounding = 1e-12;
 
 // --- activations
 
-constexpr int kClassifier = 3;
-
-Tensor gathered(const Tensors& outputs) {
-  return sharing::hybrid_gather().in_use()(outputs, reference(kClassifier));
-}
-
-Numbers numbers_from(double first, int64_t count) {
-  Numbers numbers(count);
-  std::iota(numbers.begin(), numbers.end(), first);
-  return numbers;
-}
-
 LESSON_TEST(26, joined, "gather: all rows, in order, on the classifier's device") {
   for (const Rows& rows : row_counts(exam)) {
     const Tensors outputs = outputs_of(rows);
@@ -54,10 +42,7 @@ LESSON_TEST(26, joined, "gather: all rows, in order, on the classifier's device"
     exam.equal("rows of the joined " + named(exam, rows), count, all.size(0),
                {"all rows of all outputs, and no others", kThere});
     exam.close("the joined " + named(exam, rows), numbers_from(0, count * 2),
-               values(all), 0,
-               {"row i belongs to label i: the outputs stand below each other in the "
-                "order of the devices, the last one as well",
-                kThere});
+               values(all), 0, why_not_joined(rows));
   }
 }
 
@@ -70,7 +55,7 @@ LESSON_TEST(26, back, "its backward pass: each replica gets the gradient of its 
               {"copies are not on the tape: `set_history` says how gradients get back",
                kThere});
     const Tensor gradient = on(reference(kClassifier), counting({all.size(0), 2}, 100));
-    autograd::tape_walk()(autograd::gradient_edge(all), gradient);
+    walk_back(all, gradient, named(exam, rows));
     double first = 100;
     for (size_t i = 0; i < outputs.size(); ++i) {
       const std::string which = fmt::format("of output {}, {}", i, named(exam, rows));
@@ -85,20 +70,41 @@ LESSON_TEST(26, back, "its backward pass: each replica gets the gradient of its 
            kThere});
       exam.equal(
           "rows of the gradient " + which, rows[i], grad.size(0),
-          {"a replica gets the gradients of its own rows, and no others", kThere});
+          {"a replica gets the gradients of its own rows, and no others: chunks need "
+           "not be of equal size, the last chunk is smaller",
+           kThere});
       const Numbers expected = numbers_from(first, rows[i] * 2), got = values(grad);
       const bool scaled = std::abs(got[0] - expected[0] / double(rows.size())) < 1e-6 &&
                           rows.size() > 1;
       exam.close(
           "gradient " + which, expected, got, kRounding,
-          {scaled ? "nothing has to be averaged here: each row's gradient goes "
-                    "back as it is"
-                  : "cut the gradient where the outputs were joined; chunks need "
-                    "not be of equal size",
+          {scaled
+               ? "nothing has to be averaged here: each row's gradient goes "
+                 "back as it is"
+               : "cut the gradient where the outputs were joined: chunks need not be "
+                 "of equal size, the last chunk is smaller",
            kThere});
       first += static_cast<double>(rows[i]) * 2;
     }
   }
+}
+
+LESSON_TEST(26, blocked, "the gradient may be in another order of memory") {
+  const Device classifier{DeviceType::cpu, 2};
+  const auto images = [](int64_t count, int device) {
+    return on({DeviceType::cpu, device}, counting({count, 16, 4, 4}, 1, DType::f32));
+  };
+  Tensors outputs{images(2, 0), images(1, 1)};
+  for (Tensor& output : outputs) output.set_requires_grad(true);
+  const Tensor weight = on(classifier, counting({16, 16, 3, 3}, 1, DType::f32));
+  const Tensor gradient = ops::conv2d(images(3, 2), weight, {}, {1, 1});
+  const Tensor all = sharing::hybrid_gather().in_use()(outputs, classifier);
+  walk_back(all, gradient, "outputs of convolutions, 2 and 1 rows");
+  const Numbers expected = values(gradient);
+  Numbers got = values(outputs[0].grad());
+  std::ranges::copy(values(outputs[1].grad()), std::back_inserter(got));
+  exam.close("gradients of two outputs of convolutions", expected, got, 0,
+             {"the gradient of a row goes to the row", kThere});
 }
 
 LESSON_TEST(26, each_once, "each output travels once, straight to the classifier") {
@@ -146,40 +152,50 @@ LESSON_TEST(26, each_once, "each output travels once, straight to the classifier
 // --- the sum
 
 LESSON_TEST(26, the_sum, "gradients are added over the replicas") {
-  // Replica r's gradients are (r + 1) times 1, 2, …; the last replica has none.
-  on_ranks(3, "all replicas make the same all-reduces",
-           {"each replica takes part in the all-reduce, also if it has no samples: the "
-            "others wait for it",
-            kIdle},
-           [&](Rank& rank) {
-             distributed::Bucket flat = bucket_on(rank.device);
-             for (size_t i = 0; i < 4; ++i) {  // the last step's sum
-               flat.pack(i, on(rank.device, counting({flat.view(i).numel()}, 1000)), 1);
-             }
-             const Tensors gradients =
-                 gradients_on(rank.device, rank.rank < 2 ? rank.rank + 1 : 0);
-             sharing::hybrid_sum().in_use()(gradients, flat, *rank.group).wait();
-             runtime::context(rank.device).synchronize();
-             const Numbers got = values(flat.flat());
-             for (size_t k = 0; k < got.size(); ++k) {
-               const double sum = 3 * (static_cast<double>(k) + 1);
-               const bool mean = got[k] < 0.9 * sum && got[k] > 0 && k == 0;
-               exam.that(std::abs(got[k] - sum) < 1e-5,
-                         fmt::format("element {} of the sum on replica {}; replica 2 "
-                                     "has no samples",
-                                     k, rank.rank),
-                         fmt::format("{}", sum), fmt::format("{}", got[k]),
-                         {mean ? "the classifier has divided by the whole batch "
-                                 "already: another division makes the steps of the "
-                                 "features too small"
-                          : got[k] >= 999
-                              ? "what is left from the last step has been added: pack "
-                                "every gradient, and one that is undefined counts as "
-                                "zeros"
-                              : "each gradient of each replica, once",
-                          mean ? kSum : kIdle});
-             }
-           });
+  // Replica r's gradients are (r + 1) times 1, 2, …; the last replica has none, or only
+  // the first one.
+  on_ranks(
+      3, "all replicas make the same all-reduces",
+      {"each replica takes part in the all-reduce, also if it has no samples: the "
+       "others wait for it",
+       kIdle},
+      [&](Rank& rank) {
+        for (const bool one : {false, true}) {
+          distributed::Bucket flat = bucket_on(rank.device);
+          for (size_t i = 0; i < 4; ++i) {  // the last step's sum
+            flat.pack(i, on(rank.device, counting({flat.view(i).numel()}, 1000)), 1);
+          }
+          Tensors gradients =
+              gradients_on(rank.device, rank.rank < 2 ? rank.rank + 1 : 0);
+          if (one && rank.rank == 2) gradients[0] = gradients_on(rank.device, 3)[0];
+          sharing::hybrid_sum().in_use()(gradients, flat, *rank.group).wait();
+          runtime::context(rank.device).synchronize();
+          const Numbers got = values(flat.flat());
+          for (size_t k = 0; k < got.size(); ++k) {
+            const double sum = (one && k < 3 ? 6 : 3) * (static_cast<double>(k) + 1);
+            const bool mean = !one && got[k] < 0.9 * sum && got[k] > 0 && k == 0;
+            exam.that(
+                std::abs(got[k] - sum) < 1e-5,
+                fmt::format("element {} of the sum on replica {}; replica 2 "
+                            "has {}",
+                            k, rank.rank,
+                            one ? "a gradient of parameter 0 only" : "no samples"),
+                fmt::format("{}", sum), fmt::format("{}", got[k]),
+                {mean ? "the classifier has divided by the whole batch "
+                        "already: another division makes the steps of the "
+                        "features too small"
+                 : one && k < 3
+                     ? "an undefined gradient counts as zeros, in its own place: "
+                       "those that are packed already stay"
+                 : got[k] >= 999
+                     ? "what is left from the last step has been added: pack "
+                       "every gradient, and one that is undefined counts as "
+                       "zeros"
+                     : "each gradient of each replica, once",
+                 mean ? kSum : kIdle});
+          }
+        }
+      });
 }
 
 LESSON_TEST(26, at_once, "one host thread begins all parts of the ring") {
@@ -309,6 +325,7 @@ LESSON_TEST(26, the_ledger, "the ledger of a step") {
     cases.push_back({{840 * some(9), 840 * some(9), some(50)}, some(40), 1 + some(7)});
   }
   cases.push_back({kVgg, 65536, 8});
+  cases.push_back({{1003, 1002, 10}, 10, 4});  // no parts of 1/n
   for (const auto& [net, batch, devices] : cases) {
     const std::string which = fmt::format(
         "features of {} B, a classifier of {} B, activations of {} B, batch {}, {} "
@@ -332,7 +349,7 @@ LESSON_TEST(26, the_ledger, "the ledger of a step") {
                "the classifier's own: no other device has its weights",
          kLedger});
     exam.equal("bytes that leave each device of DDP, " + which, expected.ddp, got.ddp,
-               {"the ring of DDP has all devices and all parameters", kLedger});
+               why_not_ddp(net, devices, got.ddp));
   }
 }
 
@@ -351,7 +368,8 @@ LESSON_TEST(26, the_cut, "where to cut, or not at all") {
       {"the net VGG16", vgg16(), 192, 4},
       {"the net VGG16", vgg16(), 3072, 4},
       {"a net of equal layers", {{8400, 5000}, {8400, 5000}, {8400, 1}}, 64, 4},
-      {"two equal cuts", {{8400, 10}, {0, 10}, {84'000, 1}}, 4, 4}};
+      {"two equal cuts", {{8400, 10}, {0, 10}, {84'000, 1}}, 4, 4},
+      {"a cut that sends what DDP does", {{100, 10}, {100, 1}}, 20, 2}};
   std::mt19937_64 random(exam.seed());
   for (int i = 0; i < 12; ++i) {
     Case& made = cases.emplace_back(

@@ -15,6 +15,7 @@ using Devices = std::vector<Device>;
 
 /// Joins the replicas' outputs (each n×…, with its own n) below each other on device
 /// `classifier`. Each output travels once, straight from its device.
+/// `Shape sizes = outputs[0].sizes()` is a copy that you may change.
 /// `Tensor::empty({sizes, outputs[0].dtype(), nullptr}, device)` allocates;
 /// `joined.narrowed(first, count)` is a view of some rows; `ops::copy_into(
 /// output.detach(), view, {"activation", "output"})` sends an output into it.
@@ -23,8 +24,8 @@ using Devices = std::vector<Device>;
 /// tracer::innermost_event(), formula)` says how gradients get back. `formula` receives
 /// a list with one tensor, the gradient of `joined`, and returns the gradient of each
 /// output, on that output's device (`ops::copy_to(rows, device, {"activation_grad",
-/// "output"})`). Begin with `ops::contiguous(grads[0])`, and capture devices and
-/// numbers by value.
+/// "output"})`). Begin with `ops::contiguous(grads[0])`, since convolutions leave their
+/// results in blocks that cannot be cut, and capture devices and numbers by value.
 Tensor gather(const Tensors& outputs, Device classifier) {
   // [solution-gather]
   Shape sizes = outputs[0].sizes();

@@ -4,14 +4,19 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <numeric>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "engine/autograd/engine.h"
+#include "engine/autograd/node.h"
 #include "engine/distributed/ddp/bucket.h"
 #include "engine/ops/copy.h"
+#include "engine/sharing/hybrid_parts.h"
 #include "lessons/machine/exam.h"
 #include "lessons/machine/predicates.h"
+#include "lessons/plugin.h"
 
 namespace lockstep::lessons::hybrid_nets {
 
@@ -39,7 +44,7 @@ inline Tensors outputs_of(const Rows& rows) {
 
 inline std::vector<Rows> row_counts(const Exam& exam) {
   std::mt19937_64 random(exam.seed());
-  std::vector<Rows> all{{4, 4, 2}, {2, 2}, {1}};
+  std::vector<Rows> all{{4, 4, 2}, {2, 2}, {1}, {2, 4, 3}};
   for (int i = 0; i < 3; ++i) {
     const auto largest = static_cast<int64_t>(2 + random() % 4);
     Rows& rows = all.emplace_back(1 + random() % 3, largest);
@@ -53,7 +58,57 @@ inline std::string named(const Exam& exam, const Rows& rows) {
                      exam.seed());
 }
 
-/// Two parameters of a replica, as the engine names them.
+inline constexpr const char *kThere = "There and back", *kSum = "A sum, not a mean",
+                            *kIdle = "Who has nothing adds zeros",
+                            *kLedger = "The ledger", *kCut = "Where to cut";
+
+inline Because why_not_joined(const Rows& rows) {
+  if (rows.size() > 1 && rows[0] < rows[1]) {
+    return {
+        "an output begins where the one before it has ended: chunks need not be as "
+        "large as the first",
+        kThere};
+  }
+  return {
+      "row i belongs to label i: the outputs stand below each other in the order of "
+      "the devices, the last one as well",
+      kThere};
+}
+
+inline constexpr int kClassifier = 3;
+
+inline Tensor gathered(const Tensors& outputs) {
+  return sharing::hybrid_gather().in_use()(outputs, reference(kClassifier));
+}
+
+inline Numbers numbers_from(double first, int64_t count) {
+  Numbers numbers(count);
+  std::iota(numbers.begin(), numbers.end(), first);
+  return numbers;
+}
+
+/// Runs gather's backward pass. What a tensor refuses is explained.
+inline void walk_back(const Tensor& joined, const Tensor& gradient,
+                      const std::string& name) {
+  try {
+    autograd::tape_walk()(autograd::gradient_edge(joined), gradient);
+  } catch (const NotWritten&) {
+    throw;
+  } catch (const std::runtime_error& error) {
+    throw Wrong{
+        "the backward pass of gather, " + name,
+        "a gradient for each output",
+        error.what(),
+        {gradient.is_plain()
+             ? "cut the gradient where the outputs were joined: chunks need not "
+               "be of equal size, the last chunk is smaller"
+             : "a convolution leaves its result in blocks of channels, which "
+               "cannot be cut into rows: ops::contiguous first",
+         kThere}};
+  }
+}
+
+/// Four parameters of a replica, as the engine names them.
 inline distributed::Parameters parameters_on(Device device) {
   distributed::Parameters all;
   for (const int64_t size : {3, 5, 1, 4}) {
@@ -91,9 +146,6 @@ inline std::map<int64_t, int64_t> sent_by(const tracer::Trace& trace) {
   return bytes;
 }
 
-inline constexpr const char *kThere = "There and back", *kSum = "A sum, not a mean",
-                            *kIdle = "Who has nothing adds zeros",
-                            *kLedger = "The ledger", *kCut = "Where to cut";
 constexpr int64_t kFeatures = 14'714'688 * 4;
 
 struct Net {
@@ -133,10 +185,24 @@ inline Because why_not_sent(const Net& net, int64_t batch, int64_t devices,
         "distributed",
         kLedger};
   }
+  if (got ==
+      2 * (devices - 2) * net.features / (devices - 1) + chunk * net.activation) {
+    return {"a part has a whole number of bytes: divide first, then multiply", kLedger};
+  }
   return {
       "the ring's part for the features' gradients, and the activations of the "
       "largest chunk, ceil(batch / (devices − 1)) samples",
       kLedger};
+}
+
+inline Because why_not_ddp(const Net& net, int64_t devices, int64_t got) {
+  if (got == 2 * (devices - 1) * (net.features + net.classifier) / devices) {
+    return {"a part has a whole number of bytes: divide first, then multiply", kLedger};
+  }
+  if (got == ring(net.features, devices) + ring(net.classifier, devices)) {
+    return {"all gradients go around together: add first, then divide", kLedger};
+  }
+  return {"the ring of DDP has all devices and all parameters", kLedger};
 }
 
 struct Layer {
@@ -196,6 +262,14 @@ inline Because why_not_there(const std::vector<Layer>& layers, int64_t batch,
                              int64_t devices, const Cut& best, int64_t got) {
   if (got < 0 || got >= static_cast<int64_t>(layers.size())) {
     return {"a hybrid has at least one layer in each of its parts", kCut};
+  }
+  if (best.best == 0 && got > 0) {
+    const Ledger as_good = ledger_of(layers, got, batch, devices);
+    if (std::max(as_good.feature_device, as_good.classifier_device) == best.busiest) {
+      return {
+          "with DDP no device sends more than with this cut: a hybrid gains nothing",
+          kCut};
+    }
   }
   if (best.best == 0) {
     return {

@@ -1,0 +1,12 @@
+// rejected by: the_ledger
+// because: add first, then divide
+//
+// The misconception: features and classifier have rings of their own.
+
+// [solution-ledger]
+  const int64_t replicas = devices - 1;
+  const int64_t chunk = (batch + replicas - 1) / replicas;
+  const auto ring = [](int64_t bytes, int64_t n) { return 2 * (n - 1) * (bytes / n); };
+  return {ring(net.features, replicas) + chunk * net.activation, batch * net.activation,
+          ring(net.features, devices) + ring(net.classifier, devices)};
+// [/solution-ledger]
