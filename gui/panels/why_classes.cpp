@@ -42,6 +42,8 @@ ClassLook class_look(const Theme& t, Spent spent) {
       return {reason_colour(t, reasons::d2h), false};
     case Spent::imbalance:
       return {mixed(t.waiting, t.text, 0.25f), true};
+    case Spent::lock:
+      return {t.violet, true};
     case Spent::loader:
       return {t.yellow, true};
     case Spent::host:

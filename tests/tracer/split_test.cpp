@@ -98,6 +98,22 @@ TEST(Split, NamesTheCauseOfEachMoment) {
   EXPECT_EQ(split.spent.sum(), 2 * 100);
 }
 
+TEST(Split, NamesTheLock) {
+  Trace trace = relay();
+  for (Event& event : trace.events) {
+    if (event.is(categories::sync)) event.args = Args(Json{{"why", reasons::lock}});
+  }
+  const Split split = split_of(trace);
+  EXPECT_EQ(split.devices.at(0).spent.times, times({{host, 10 + 10 + 15},
+                                                    {wake_ups, 6},
+                                                    {core, 4},
+                                                    {computing, 30},
+                                                    {replicate, 10},
+                                                    {Spent::lock, 15}})
+                                                 .times);
+  EXPECT_EQ(split.devices.at(1).spent[Spent::lock], 5);
+}
+
 TEST(Split, NamesWhatModesMove) {
   const std::vector<std::pair<const char*, Spent>> expected = {
       {reasons::targets, scatter},

@@ -35,6 +35,7 @@ const SpentWords& words_of(Spent spent) {
        "transfers or waits for another rank"},
       {"other work", "copies to and from the host, memsets, kernels of other phases"},
       {"imbalance", "it waits for another device that computes, or for another rank"},
+      {"waiting for the lock", "a worker waits for the lock of the model they share"},
       {"loader", "the next batch is not ready: the host waits in the phase data"},
       {"host", "nothing is launched for the device: a host thread is still working"},
       {"wake-ups",

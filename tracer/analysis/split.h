@@ -45,12 +45,13 @@ enum class Spent : uint8_t {
   undivided,
   other,
   imbalance,
+  lock,
   loader,
   host,
   wake_ups,
   unknown
 };
-inline constexpr size_t kSpents = 18;
+inline constexpr size_t kSpents = 19;
 
 struct SpentWords {
   const char* name;  ///< `waiting for a core`

@@ -232,6 +232,9 @@ class StepSplit {
   }
 
   void in_sync(const Event& sync, int64_t begin, int64_t end, int depth) {
+    if (string_arg(sync.args, keys::why) == reasons::lock) {
+      return add(Spent::lock, begin, end);
+    }
     Cursor cursor(begin, end);
     if (sync.waits_for.empty() && imported_) {
       return cursor.until(end, adds(Spent::unknown));
