@@ -268,7 +268,7 @@ std::string exposed_by_step(const Model& model, int rank) {
         most ? rows[*most].name() + ", " + human_time(rows[*most].time.exposed)
              : "nothing");
   }
-  return text.empty() ? "" : fmt::format("The most exposed by step: {}.", text);
+  return text.empty() ? "" : fmt::format("This rank's most exposed by step: {}.", text);
 }
 
 std::string most_exposed_rank(const tracer::StepSummary& step) {
@@ -283,7 +283,8 @@ std::string most_exposed_rank(const tracer::StepSummary& step) {
   }
   if (ranks.size() < 2 || most->exposed <= 0) return "";
   return fmt::format(
-      "The longest of all {} ranks: **{}** of **rank {}**, exposed for **{}**.",
+      "Of all {} ranks in this step, the longest: **{}** of **rank {}**, exposed for "
+      "**{}**.",
       ranks.size(), most->what, most->rank, human_time(most->exposed));
 }
 

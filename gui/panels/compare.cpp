@@ -84,12 +84,20 @@ struct ComparedRow {
   std::vector<Cell> cells;
 };
 
+/// Returns "step 2 of ddp", the head of a trace's column.
+std::string step_name(const std::vector<OpenTrace*>& traces, size_t index) {
+  const OpenTrace& trace = *traces[index];
+  return fmt::format("step {} of {}", trace.model->steps[trace.state.step].number,
+                     compared_name(traces, index));
+}
+
 ComparedRow step_row(const std::vector<OpenTrace*>& traces) {
   ComparedRow row{"step", {}};
   const int64_t first = traces[0]->step.length;
-  for (const OpenTrace* trace : traces) {
+  for (size_t i = 0; i < traces.size(); ++i) {
+    const OpenTrace* trace = traces[i];
     const int64_t length = trace->step.length;
-    ComparedRow::Cell cell{0, "–", "", ""};
+    ComparedRow::Cell cell{0, "–", step_name(traces, i), ""};
     if (trace->model->has_device_times() && length > 0) {
       cell.value = human_time(length);
       const bool compared = trace != traces[0] && first > 0 &&
@@ -249,12 +257,12 @@ void draw_table(const Ui& ui, const Rect& area, const std::vector<OpenTrace*>& t
                 const std::vector<ComparedRow>& rows) {
   const Theme& t = ui.theme;
   const std::string warning = why_incomparable(traces);
-  Rect room =
-      ui.card(area, "THIS STEP, PHASE BY PHASE",
-              warning.empty()
-                  ? "busy time of the busiest device, of the phase's span: its first "
-                    "kernel or copy to its last; spans compared with the first trace"
-                  : "");
+  Rect room = ui.card(
+      area, "THIS STEP, PHASE BY PHASE",
+      warning.empty()
+          ? "time busy or in flight on the busiest device, of the phase's span (its "
+            "first task to its last); spans compared with the first trace"
+          : "");
   if (!warning.empty()) {
     ui.text_right(room.right() - 13, area.y + 9, Type::small, t.warning, warning);
   }
@@ -346,21 +354,23 @@ void draw_stages(const Ui& ui, const Rect& room, App& app,
 std::string why_incomparable(const std::vector<OpenTrace*>& traces) {
   const OpenTrace& first = *traces.front();
   const std::string arch = first.model->meta_text(top::arch);
+  std::string nets, batches, clocks;
   for (const OpenTrace* trace : traces) {
     const std::string other = trace->model->meta_text(top::arch);
     if (other != arch) {
-      return fmt::format("different workloads: the models are {} and {}", arch, other);
+      nets = fmt::format("different workloads: the models are {} and {}", arch, other);
     }
     if (trace->step.batch != first.step.batch) {
-      return fmt::format("different workloads: the batch sizes are {} and {}",
-                         first.step.batch, trace->step.batch);
+      batches = fmt::format("different workloads: the batch sizes are {} and {}",
+                            first.step.batch, trace->step.batch);
     }
     if (!same_clock(first, *trace)) {
-      return "different clocks: one trace is measured, another is emulated; emulate "
-             "both to compare their times";
+      clocks =
+          "different clocks: one is measured, one emulated (`emulate -o` writes both)";
     }
   }
-  return "";
+  const std::string work = nets.empty() ? batches : nets;
+  return work + (work.empty() || clocks.empty() ? "" : "; ") + clocks;
 }
 
 void draw_compare(const Ui& ui, const Rect& area, App& app) {

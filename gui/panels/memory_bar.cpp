@@ -45,6 +45,8 @@ std::vector<size_t> by_size(const Memory& memory) {
   return order;
 }
 
+constexpr float kBeforeAmount = 3;  ///< points
+
 void draw_memory_legend(const Ui& ui, Rect r, const Memory& memory) {
   for (const size_t i : by_size(memory)) {
     if (r.h < 15) return;
@@ -52,11 +54,15 @@ void draw_memory_legend(const Ui& ui, Rect r, const Memory& memory) {
     ui.fill({line.x, line.y + 4, 7, 7}, memory_colour(ui.theme, i), 2);
     const std::string amount = human_bytes(memory.bytes[i]);
     const float wide = ui.width(Type::small, amount);
-    const std::string_view name = tracer::memory_categories[i];
+    std::string_view name = tracer::memory_categories[i];
+    const auto fits = [&] {
+      return ui.width(Type::small, name) + wide + 12 + kBeforeAmount <= line.w;
+    };
+    if (!fits() && name == "parameters") name = "params";
     // In a narrow card a whole name is worth more than half of one and an amount.
-    const bool both = ui.width(Type::small, name) + wide + 18 <= line.w;
+    const bool both = fits();
     if (both) ui.text_right(line.right(), line.y, Type::small, ui.theme.dim, amount);
-    ui.text_cut(line.x + 12, line.y, line.w - 12 - (both ? wide + 6 : 0), Type::small,
+    ui.text_cut(line.x + 12, line.y, line.w - 12 - (both ? wide : 0), Type::small,
                 ui.theme.dim, name);
   }
 }

@@ -90,6 +90,26 @@ std::string both_times(const Model& model, const tracer::NamedPhase& phase) {
          human_time(busiest(phase.cost));
 }
 
+/// What goes through one port in one direction.
+struct PortLine {
+  int device;
+  bool out;
+  int64_t bytes = 0;
+  std::vector<const PortBytes*> parts;
+};
+
+/// Returns "134 MB out of device 0: 134 MB replicate, 24.6 kB grad_scatter".
+std::string port_tip(const Model& model, const PortLine& line) {
+  std::string parts;
+  for (const PortBytes* part : line.parts) {
+    parts += fmt::format("{}{} {}", parts.empty() ? "" : ", ", human_bytes(part->bytes),
+                         model.strings[part->why]);
+  }
+  return fmt::format("{} {} {}: {}", human_bytes(line.bytes),
+                     line.out ? "out of" : "into", device_label(model, line.device),
+                     parts);
+}
+
 }  // namespace
 
 float step_times_height(const OpenTrace& trace, float row) {
@@ -214,13 +234,7 @@ void draw_ports(const Ui& ui, const Rect& area, App& app) {
                                       : "No data moves between memories in this step.");
     return;
   }
-  struct Line {
-    int device;
-    bool out;
-    int64_t bytes = 0;
-    std::vector<const PortBytes*> parts;
-  };
-  std::vector<Line> lines;
+  std::vector<PortLine> lines;
   int64_t most = 1;
   for (const PortBytes& port : ports) {
     if (lines.empty() || lines.back().device != port.device ||
@@ -238,7 +252,7 @@ void draw_ports(const Ui& ui, const Rect& area, App& app) {
   const float right = room.right() - (scrolls ? 8 : 0);
   const float name_width = std::min(82.0f, room.w * 0.36f);
   float y = scroll.top();
-  for (const Line& line : lines) {
+  for (const PortLine& line : lines) {
     const float text_y = y + (row - ui.line_height(Type::body)) / 2;
     const std::string name = line.device == kHostDevice
                                  ? "host"
@@ -261,6 +275,11 @@ void draw_ports(const Ui& ui, const Rect& area, App& app) {
         x += wide;
       }
     }
+    bool hovered = false;
+    ImGui::PushID(static_cast<int>(&line - lines.data()));
+    ui.clicked("port", {room.x, y, right - room.x, row}, &hovered);
+    ImGui::PopID();
+    if (hovered) ui.tooltip(port_tip(model, line));
     y += row;
   }
 }

@@ -146,7 +146,7 @@ void draw_bands(const Ui& ui, const StackedBlock& block, const StepLanes& lanes)
 
 /// Draws what connects the same phase of two traces, and how much longer it is below.
 void draw_links(const Ui& ui, const StackedBlock& above, const StackedBlock& below,
-                const StepLanes& first, const StepLanes& second) {
+                const StepLanes& first, const StepLanes& second, bool compared) {
   const Theme& t = ui.theme;
   const float top = above.lanes.bottom(), bottom = below.bands.y;
   std::vector<const LanePhase*> shared;
@@ -180,7 +180,7 @@ void draw_links(const Ui& ui, const StackedBlock& above, const StackedBlock& bel
     const bool taken = std::any_of(written.begin(), written.end(), [&](const Rect& r) {
       return r.x < box.right() + 6 && box.x < r.right() + 6;
     });
-    if (change == 0 || taken || right - left < wide + 12) continue;
+    if (!compared || change == 0 || taken || right - left < wide + 12) continue;
     ui.text_centred(box, Type::small, t.text, words);
     written.push_back(box);
   }
@@ -222,7 +222,7 @@ void draw_stacked_name(const Ui& ui, const StackedBlock& block, const StepLanes&
 }
 
 void draw_shorter(const Ui& ui, const StackedBlock& block, int64_t longest,
-                  bool timed) {
+                  bool compared) {
   const int64_t less = longest - block.length;
   const float x = block.x(block.length), end = block.bands.right();
   if (less <= 0) return;
@@ -230,7 +230,7 @@ void draw_shorter(const Ui& ui, const StackedBlock& block, int64_t longest,
            with_alpha(ui.theme.faint, 0.25f));
   const std::string words = human_time(less) + " shorter";
   const float wide = ui.width(Type::small, words) + 12;
-  if (x + 6 + wide > end || !timed) return;
+  if (x + 6 + wide > end || !compared) return;
   const Rect box{x + 6, block.bands.y, wide, kBand - 1};
   ui.fill(box, ui.theme.panel, 3);
   ui.text_centred(box, Type::small, ui.theme.dim, words);
@@ -286,8 +286,9 @@ std::string stacked_note(const std::vector<OpenTrace*>& traces) {
     }
   }
   return clocks +
-         " · a bar's height is the share of the time that is busy, an outline mostly "
-         "waits";
+         " · outline: busy for less than 10 % · below the phases, a bar's height is "
+         "the "
+         "share of time that is busy";
 }
 
 }  // namespace
@@ -360,13 +361,15 @@ void draw_stacked(const Ui& ui, const Rect& area, App& app,
     longest = std::max(longest, block.length);
   }
   draw_stacked_axis(ui, layout);
+  const bool compared = why_incomparable(traces).empty();
   for (size_t i = 0; i < traces.size(); ++i) {
     const StackedBlock& block = layout.blocks[i];
     const StepLanes& lanes = lanes_here(*traces[i]);
-    draw_shorter(ui, block, longest, lanes.on_devices);
+    draw_shorter(ui, block, longest, lanes.on_devices && compared);
     draw_step_lanes(ui, block, *traces[i], lanes, layout.fit);
     if (i + 1 < traces.size()) {
-      draw_links(ui, block, layout.blocks[i + 1], lanes, lanes_here(*traces[i + 1]));
+      draw_links(ui, block, layout.blocks[i + 1], lanes, lanes_here(*traces[i + 1]),
+                 compared);
     }
   }
   for (size_t i = 0; i < traces.size(); ++i) {

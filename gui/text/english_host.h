@@ -38,7 +38,8 @@ inline constexpr Template kEnglishHost[] = {
     {"step/ddp",
      "**Step {step}** of rank {rank} trains on **{batch} {batch:image|images}**, its "
      "own share of the batch[, in **{length}**]. The other {others:rank does|{others} "
-     "ranks do} the same with theirs; only gradients and buffers are sent."},
+     "ranks do} the same with theirs; only gradients, buffers and "
+     "a few numbers are sent."},
     {"step/train",
      "**Step {step}** trains on **{batch} {batch:image|images}**[, cut into {chunks} "
      "chunks of {sizes}][, in **{length}**][: {rate} images per second].[ On the "

@@ -138,7 +138,7 @@ class ServerRanks(TempTest):
         for rank in ranks:
             self.addCleanup(rank.kill)
         self.assertEqual([rank.end() for rank in ranks], [0, 0, 0])
-        self.assertIn("mode ps, 2 devices", "\n".join(ranks[0].out))
+        self.assertIn("mode ps, 2 workers", "\n".join(ranks[0].out))
         text, _ = run("launch", "--nproc-per-node", 3, "--", *few)
         self.assertIn("2 devices (reference:0 to reference:1), batch 6, 3 on each",
                       text)

@@ -70,7 +70,7 @@ std::string explain(const std::string& what, const std::string& share,
   };
   if (what == kWaitingForGpu) {
     return fmt::format(
-        "the devices wait for the GPU during {} of a step: {}", share,
+        "for {} of its length, the longest path of a step waits for the GPU: {}", share,
         summary.processor == Processor::shared_gpus
             ? "a kernel's launch takes time, and devices that share a GPU may wait for "
               "each other's kernels"
@@ -79,8 +79,8 @@ std::string explain(const std::string& what, const std::string& share,
   }
   if (what == kWaitingForCore) {
     return fmt::format(
-        "the devices wait for a core during {} of a step: they share too few cores, "
-        "and more devices will not help",
+        "for {} of its length, the longest path of a step waits for a core: the "
+        "devices share too few cores, and more devices will not help",
         share);
   }
   if (what == "host") {
@@ -122,11 +122,11 @@ std::string explain(const std::string& what, const std::string& share,
   }
   if (what == "waiting for ranks") {
     return fmt::format(
-        "ranks wait for each other during {} of a step: some reach the same collective "
-        "later",
+        "for {} of its length, the longest path of a step waits for ranks: some reach "
+        "the same collective later",
         share);
   }
-  return fmt::format("`{}` ({} a step) takes {} of a step, while devices wait", what,
+  return fmt::format("`{}` ({} a step) takes {} of the longest path of a step", what,
                      moved(), share);
 }
 

@@ -139,7 +139,8 @@ TEST(Collectives, TheMostExposedOfEachStepIsNamed) {
     expected += fmt::format("{}step {}: bucket 0, {}", expected.empty() ? "" : "; ",
                             step.step, human_time(most));
   }
-  EXPECT_EQ(exposed_by_step(model, 1), "The most exposed by step: " + expected + ".");
+  EXPECT_EQ(exposed_by_step(model, 1),
+            "This rank's most exposed by step: " + expected + ".");
   EXPECT_EQ(exposed_by_step(load_file(golden() / "minimal_ddp.json"), 0), "");
 }
 
@@ -158,9 +159,11 @@ TEST(Collectives, TheMostExposedRankIsNamed) {
   add(1, 1, 3'000'000);
   add(1, tracer::kNone, 9'000'000);  // the buffers: no bucket
   add(2, 1, 2'000'000);
-  EXPECT_EQ(most_exposed_rank(step),
-            "The longest of all 3 ranks: **bucket 1** of **rank 1**, exposed for "
-            "**3.00 ms**.");
+  EXPECT_EQ(
+      most_exposed_rank(step),
+      "Of all 3 ranks in this step, the longest: **bucket 1** of **rank 1**, exposed "
+      "for "
+      "**3.00 ms**.");
   for (tracer::CollectiveTime& time : step.collectives) time.exposed = 0;
   EXPECT_EQ(most_exposed_rank(step), "");
 }
