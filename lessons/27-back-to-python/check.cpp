@@ -57,11 +57,22 @@ LESSON_TEST(27, gradients_are_means,
         "average_gradients: largest difference to DistributedDataParallel's "
         "gradients, relative",
         "at most 1e-12", fmt::format("{:.3g}", error),
-        {facts["untouched"] ? "the gradients are each rank's own, as before: the mean "
-                              "must be written into parameter.grad, on every rank"
-         : !known.empty()   ? known
+        {facts["asynchronous"]
+             ? "did you wait for the all-reduce before you read the tensor? With "
+               "async_op=True it has only begun: work.wait(). " +
+                   known
+         : facts["untouched"]
+             ? "the gradients are each rank's own, as before: the mean "
+               "must be written into parameter.grad, on every rank"
+         : !known.empty() ? known
                           : "each gradient becomes its mean over all ranks, on all of "
                             "them",
+         kMean});
+    exam.that(
+        facts["in_place"], "average_gradients: the memory of the gradients",
+        "that of before", "another tensor's",
+        {"a new tensor costs memory for one gradient more, and views of the old one do "
+         "not have the mean: all_reduce and /= work in place",
          kMean});
   }
 }
@@ -163,7 +174,15 @@ LESSON_TEST(27, hook_norms, "norms of the averaged gradients, bucket by bucket")
       const auto expected = bucket["expected"].get<std::vector<double>>();
       const auto got = bucket["written"].get<std::vector<double>>();
       exam.equal(what + ": how many", expected.size(), got.size(),
-                 {"one for each of bucket.gradients()", kView});
+                 {got.size() > expected.size()
+                      ? "one for each of bucket.gradients(), of this step only: norms "
+                        "still has those of the step before, which are replaced"
+                      : "one for each of bucket.gradients()",
+                  kView});
+      exam.that(
+          bucket["types"] == Facts{"float"}, what + ": type of its elements", "float",
+          bucket["types"].dump(),
+          {"a list of numbers: norm() is a tensor, and .item() is its number", kView});
       const auto own = bucket["own"].get<std::vector<double>>();
       const bool early = std::abs(got[0] - own[0]) < 1e-9 * own[0] ||
                          std::abs(got[0] - own[0] / kRanks) < 1e-9 * own[0];
@@ -210,6 +229,12 @@ LESSON_TEST(27, shard_samples, "Shard: DistributedSampler's samples in epoch 0")
         epoch["got"].get<Sizes>(),
         {"one order for all ranks, from a generator with seed + epoch; dealt like "
          "cards; where it ends, it begins again, for all ranks together",
+         kShard});
+    exam.that(
+        epoch["got"].empty() || epoch["types"] == Facts{"int"},
+        "type of the samples with " + named(shard), "int", epoch["types"].dump(),
+        {"a data set is indexed with integers, and a permutation is a tensor, whose "
+         "elements are tensors: order.tolist()",
          kShard});
     exam.equal(
         "the same samples, read again in the same epoch, with " + named(shard),
@@ -303,6 +328,25 @@ LESSON_TEST(27, trains_alike, "two epochs with your pieces end at DDP's weights"
         {"each part agrees with PyTorch's alone: is anything kept from one call to "
          "the next?",
          kPieces});
+  }
+}
+
+LESSON_TEST(27, two_ranks, "the same on two ranks") {
+  const auto facts =
+      facts_of(exam, "two_ranks", "average_gradients and hook on two ranks");
+  for (const char* which : {"average", "hook"}) {
+    for (int rank = 0; rank < 2; ++rank) {
+      const double error = facts[rank][which]["error"];
+      exam.that(error <= kRounding,
+                fmt::format("{} on two ranks: largest difference to the gradients of "
+                            "DistributedDataParallel, relative",
+                            which),
+                "at most 1e-12", fmt::format("{:.3g}", error),
+                {nearly(facts[rank][which]["factor"], 2.0 / kRanks)
+                     ? "divided by 3, but there are two ranks: dist.get_world_size()"
+                     : "on three ranks it is right: what depends on their number?",
+                 kMean});
+    }
   }
 }
 

@@ -16,7 +16,8 @@ from torch.profiler import ProfilerActivity, profile
 
 
 def average_gradients(model):
-    """Replaces each gradient of `model` by its mean over all ranks, after backward().
+    """Replaces each gradient of `model` by its mean over all ranks, after backward(),
+    in place: `parameter.grad` is the same tensor as before.
 
     One all-reduce for each gradient, in the order of `model.parameters()`. A parameter
     that is frozen has no gradient (`grad` is None), on all ranks.
@@ -41,8 +42,8 @@ def hook(norms: dict, bucket: dist.GradBucket) -> torch.futures.Future[torch.Ten
     `bucket.gradients()` are views of it, one for each parameter. Returns a future of
     the same buffer with the means over all ranks in it: one all-reduce, in place, for
     which backward does not wait. When the means are there, writes the norms of the
-    averaged gradients to `norms[bucket.index()]`: a list of numbers in the order of
-    `bucket.gradients()`.
+    averaged gradients to `norms[bucket.index()]`: a list of numbers (float) in the
+    order of `bucket.gradients()`. The next step's replaces it.
 
     `dist.all_reduce(…, async_op=True).get_future()` is a future of a list of one
     tensor; `future.then(f)` is a future of `f(future)`.
@@ -79,7 +80,7 @@ class Shard:
         raise NotImplementedError("__len__: length / world, rounded up")
 
     def __iter__(self):
-        """Iterates over this rank's samples, as integers.
+        """Iterates over this rank's samples, as Python's integers.
 
         The order of all samples is `torch.randperm(length, generator=…)` of a new
         `torch.Generator` with the seed `seed + epoch`; where it ends, it begins again.

@@ -53,6 +53,7 @@ def guard_references():
 
 
 calls, works = [], []  # of all_reduce, in this part
+waited_for = []  # numbers of works that the caller had to wait for
 all_reduce = dist.all_reduce
 
 
@@ -72,6 +73,7 @@ def note_calls():
 
 def wait_for_works():
     """A work's future is complete a moment before its event in the profile is."""
+    waited_for.append(len(works))
     for work in works:
         work.wait()
     works.clear()

@@ -24,7 +24,7 @@ from torch.profiler import ProfilerActivity, profile, record_function
 from torch.utils.data.distributed import DistributedSampler
 
 from guards import (Reference, all_reduce, calls, guard_references, note_calls,
-                    reference, wait_for_works, works)
+                    reference, wait_for_works, waited_for, works)
 
 WORLD, WIDTH, LAYERS, ROWS = 3, 256, 6, 4
 LATE = 4  # seconds that the other ranks wait for rank 0's hooks to return
@@ -70,6 +70,10 @@ def loss_of(outputs):
 
 def gradients(model):
     return [p.grad.clone() for p in model.parameters() if p.grad is not None]
+
+
+def places_of(model):
+    return [p.grad.data_ptr() for p in model.parameters() if p.grad is not None]
 
 
 def difference(mine, theirs):
@@ -119,17 +123,19 @@ class Rank:
     def average(self):
         theirs, model = self.reference_gradients(), net()
         loss_of(model(images(self.rank))).backward()
-        own = gradients(model)
+        own, places = gradients(model), places_of(model)
         before = [p.detach().clone() for p in model.parameters()]
         profiled(self.path("average"), lambda: self.lab.average_gradients(model))
+        asynchronous = waited_for[-1] > 0
         mine = gradients(model)
         if len(mine) != len(theirs):
             return {"number": len(mine), "expected": len(theirs)}
         weights = all(torch.equal(a, b) for a, b in zip(before, model.parameters()))
         untouched = all(torch.equal(a, b) for a, b in zip(own, mine))
         return {**difference(mine, theirs), "weights_kept": weights,
-                "untouched": untouched, "sizes": [g.numel() for g in theirs],
-                "calls": list(calls)}
+                "untouched": untouched, "asynchronous": asynchronous,
+                "in_place": places == places_of(model),
+                "sizes": [g.numel() for g in theirs], "calls": list(calls)}
 
     def hooked(self):
         """A step with the learner's hook, after those that rebuild the buckets. The
@@ -163,7 +169,7 @@ class Rank:
         dist.barrier()
         self.returned.clear(), self.joined.clear()
         dist.barrier()
-        for noted in (buckets, returned, norms):
+        for noted in (buckets, returned):  # norms keeps those of the step before
             noted.clear()
         model.zero_grad()
         loss = loss_of(ddp(images(self.rank, 2)))
@@ -196,6 +202,7 @@ class Rank:
             written = norms.get(bucket["index"])
             if written is not None:
                 bucket["written"] = [float(norm) for norm in written]
+                bucket["types"] = sorted({type(norm).__name__ for norm in written})
 
     def samples(self):
         draw, cases = random.Random(self.seed), []
@@ -214,10 +221,11 @@ class Rank:
                         theirs.set_epoch(epoch), mine.set_epoch(epoch)
                     with reference():
                         case["expected_size"], expected = len(theirs), list(theirs)
-                    before = torch.get_rng_state()
+                    before, drawn = torch.get_rng_state(), list(mine)
                     case["epochs"].append({
                         "epoch": epoch, "expected": expected,
-                        "got": [int(i) for i in mine], "again": [int(i) for i in mine],
+                        "types": sorted({type(i).__name__ for i in drawn}),
+                        "got": [int(i) for i in drawn], "again": [int(i) for i in mine],
                         "apart": torch.equal(before, torch.get_rng_state())})
                 cases.append(case)
         return {"cases": cases}
@@ -273,8 +281,28 @@ class Rank:
             results.append([p.detach() for p in model.parameters()])
         return difference(*results)
 
+    def two_ranks(self):
+        """Rank 0 and rank 1 alone."""
+        dist.destroy_process_group()
+        facts = {}
+        if self.rank < 2:
+            join(self.folder, "two", self.rank, 2)
+            theirs, model = self.reference_gradients(), net()
+            loss_of(model(images(self.rank))).backward()
+            self.lab.average_gradients(model)
+            facts = {"average": difference(gradients(model), theirs)}
+            model = net()
+            ddp = wrapped(model)
+            ddp.register_comm_hook({}, self.lab.hook)
+            loss_of(ddp(images(self.rank))).backward()
+            facts["hook"] = difference(gradients(model), theirs)
+            dist.barrier()
+            dist.destroy_process_group()
+        join(self.folder, "again", self.rank, WORLD)
+        return {"error": 0.0, **facts}
 
-PARTS = ("average", "hooked", "samples", "recorded", "trained")
+
+PARTS = ("average", "hooked", "samples", "recorded", "trained", "two_ranks")
 
 
 def line_in(path, error):
@@ -300,10 +328,14 @@ def stop(*_):
     raise TooLong(f"it has not ended within {PATIENCE} s")
 
 
+def join(folder, name, rank, world):
+    dist.init_process_group("gloo", init_method=f"file://{folder}/store-{name}",
+                            rank=rank, world_size=world, timeout=timedelta(seconds=6))
+
+
 def run_rank(lab, path, folder, seed, rank, met):
     facts = {}
-    dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank,
-                            world_size=WORLD, timeout=timedelta(seconds=6))
+    join(folder, "all", rank, WORLD)
     me = Rank(lab, folder, seed, rank, met)
     signal.signal(signal.SIGALRM, stop)
     for part in PARTS:

@@ -60,6 +60,15 @@ inline Facts read(const fs::path& file) {
                  "that only some of the ranks call never ends",
                  "Four pieces"}};
   }
+  if (text.starts_with("Unable to cast [tensor")) {
+    throw Wrong{
+        what,
+        "a future of a tensor",
+        "a future of a list of tensors" + where,
+        {"an all-reduce's future has a list of one tensor; DDP wants the tensor: "
+         "future.value()[0]",
+         "In the middle of backward"}};
+  }
   throw Wrong{what,
               "no exception",
               fmt::format("{}: {}{}", std::string(error.at("type")), text, where),
