@@ -176,6 +176,7 @@ LESSON_TEST(25, mean_of_means, "criterion: the mean of the chunks' means") {
               "it is on the tape", "it is not",
               {"a detached loss has no gradient: nothing would be learnt", kSum});
     loss.backward();
+    expect_balanced(exam, chunks, "criterion, " + named(exam, sizes));
     for (size_t i = 0; i < sizes.size(); ++i) {
       Numbers expected = chunks.derivatives[i];
       for (double& each : expected) each *= factors[i];
@@ -251,6 +252,7 @@ LESSON_TEST(25, over_all, "whole_mean: each image counts the same") {
                 {"a detached loss has no gradient: nothing would be learnt", kSum});
       loss.backward();
     });
+    expect_balanced(exam, chunks, "whole_mean, " + named(exam, sizes));
     for (size_t i = 0; i < sizes.size(); ++i) {
       Numbers expected = chunks.derivatives[i];
       for (double& each : expected) each /= double(chunks.batch());

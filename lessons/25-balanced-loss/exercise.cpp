@@ -53,8 +53,8 @@ Tensor reduce(const Tensors& losses) {
 /// DataParallelCriterion. Returns the mean of the chunks' mean losses, on the device of
 /// outputs[0]. There are as many chunks as outputs; a small batch has fewer than there
 /// are devices. `parallel::parallel_apply(criteria, outputs)` runs all criteria, each
-/// in a thread, and returns their losses. `ops::scale(tensor, factor)` multiplies, also
-/// on the tape.
+/// in a host thread of its own, as it must be here and in `whole_mean`, and returns
+/// their losses. `ops::scale(tensor, factor)` multiplies, also on the tape.
 Tensor criterion(const Criteria& criteria, const Tensors& outputs) {
   // [solution-criterion]
   const Tensors losses = parallel::parallel_apply(criteria, outputs);

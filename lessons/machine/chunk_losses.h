@@ -7,6 +7,7 @@
 #include <numeric>
 #include <random>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -47,6 +48,7 @@ class Criterion : public nn::Module {
   explicit Criterion(Tensor target) : target_(std::move(target)) {}
   Tensor forward(const Tensor& output) override {
     images_ += output.size(0);
+    thread_ = std::this_thread::get_id();
     return ops::cross_entropy(output, target_);
   }
   const char* type_name() const override { return "CrossEntropyLoss"; }
@@ -54,10 +56,12 @@ class Criterion : public nn::Module {
     return std::make_shared<Criterion>(target_);
   }
   int64_t images() const { return images_; }
+  std::thread::id thread() const { return thread_; }  ///< of the last call
 
  private:
   const Tensor target_;
   int64_t images_ = 0;
+  std::thread::id thread_;
 };
 
 /// A batch in chunks, chunk i on device i.
@@ -122,6 +126,29 @@ inline std::vector<Sizes> chunk_sizes(const Exam& exam) {
 
 inline std::string named(const Exam& exam, const Sizes& sizes) {
   return fmt::format("chunks of {} (seed {})", fmt::join(sizes, ", "), exam.seed());
+}
+
+/// Throws Wrong unless each output has a gradient, and each criterion had a thread.
+inline void expect_balanced(const Exam& exam, const Chunks& chunks,
+                            const std::string& what) {
+  for (size_t i = 0; i < chunks.outputs.size(); ++i) {
+    exam.that(chunks.outputs[i].grad().defined(),
+              fmt::format("gradient of output {} in {}", i, what), "some", "none",
+              {fmt::format("output {} has no gradient: copies are not on the tape; add "
+                           "with `reduce`",
+                           i),
+               kSum});
+  }
+  if (chunks.criteria.size() == 1) return;  // it needs no other thread
+  for (size_t i = 0; i < chunks.criteria.size(); ++i) {
+    const auto& each = dynamic_cast<const Criterion&>(*chunks.criteria[i]);
+    exam.that(each.thread() != std::this_thread::get_id(),
+              fmt::format("the host thread that calls criterion {} in {}", i, what),
+              "one of its own", "the caller's",
+              {"in a loop each device waits until the host has launched the losses of "
+               "those before it: parallel_apply has a thread for each",
+               kBytes});
+  }
 }
 
 inline Because why_not_the_mean(const Chunks& chunks, double got) {
