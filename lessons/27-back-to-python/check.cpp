@@ -59,8 +59,8 @@ LESSON_TEST(27, gradients_are_means,
         "at most 1e-12", fmt::format("{:.3g}", error),
         {facts["asynchronous"]
              ? "did you wait for the all-reduce before you read the tensor? With "
-               "async_op=True it has only begun: work.wait(). " +
-                   known
+               "async_op=True it has only begun: work.wait()" +
+                   (known.empty() ? "" : "; or: " + known)
          : facts["untouched"]
              ? "the gradients are each rank's own, as before: the mean "
                "must be written into parameter.grad, on every rank"
