@@ -111,10 +111,9 @@ void add_own_flags(CLI::App& c, run::RunConfig& o) {
       "training one model in host memory; ps: workers and parameter "
       "servers; hybrid: AlexNet's or VGG's classifier on the last device, the features "
       "data-parallel on the others");
-  c.add_option(
-       "--devices", o.device.count,
-       "number of devices, with ps of workers; if there are fewer GPUs, several "
-       "share one")
+  c.add_option("--devices", o.device.count,
+               "number of devices (ps: of workers); if there are fewer GPUs, several "
+               "share one")
       ->check(Numbers(1, 64))
       ->default_str("4 virtual; cuda: all GPUs");
   add_choice<DeviceType>(c, "--device-type", o.device.type,
@@ -213,7 +212,7 @@ void add_own_flags(CLI::App& c, run::RunConfig& o) {
       ->check(Numbers(int64_t{1}, int64_t{1} << 40))
       ->default_str("none");
   c.add_option("--timeout", o.distributed.timeout,
-               "DDP: seconds to wait for the other ranks")
+               "seconds that ranks wait for each other")
       ->check(Numbers(0.1, 1e6));
   c.add_option("--trace", o.output.trace,
                "record a trace to this file (.json or .json.gz)");

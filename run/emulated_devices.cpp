@@ -101,6 +101,11 @@ void validate_emulated_devices(const RunConfig& c) {
         "which `emulate --list-hardware` names a device",
         hardware->name));
   }
+  if (c.data.on_bad_image != OnBadImage::error) {
+    throw UsageError(
+        "--device-type emulated plans its batches, and skipped images would change "
+        "them; fix: use --on-bad-image error");
+  }
   const train::Mode mode = mode_of(c);
   const bool fits = mode == train::Mode::single || train::is_data_parallel(mode) ||
                     mode == train::Mode::ddp;

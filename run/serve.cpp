@@ -96,6 +96,7 @@ int serve(const RunConfig& c, const DataSets& data, const RankPlace& place,
   process.before = [&](int64_t step) { steps.go_to(step); };
   process.signal = own_signal;
   process.all_left = all_left;
+  process.patience = Milliseconds(static_cast<int64_t>(c.distributed.timeout * 1000));
   int signal = 0;
   try {
     signal = process.run();

@@ -25,6 +25,7 @@ void configure(const RunConfig& config);
 nn::ModulePtr make_model(const RunConfig& config, const DataSets& data,
                          const RankPlace& place);
 
+/// Returns the options of --optimizer and its flags.
 optim::AnyOptions optimizer_options(const RecipeConfig& recipe);
 
 /// Prints what is about to run, and the values chosen by default.
@@ -43,13 +44,6 @@ struct RecordingHooks {
   /// when no rank does.
   std::function<void()> ended = [] {};
 };
-
-/// Creates a model for the data, with fresh weights or those of --pretrained.
-nn::ModulePtr make_model(const RunConfig& config, const DataSets& data,
-                         const RankPlace& place);
-
-/// Returns the options of --optimizer and its flags.
-optim::AnyOptions optimizer_options(const RecipeConfig& recipe);
 
 /// Serves until the workers make no more steps, as one of the parameter servers that
 /// are processes (serve.cpp). Calls `all_left` when they make none. Returns the exit

@@ -1,5 +1,7 @@
 #include "engine/sharing/server_process.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
@@ -37,17 +39,24 @@ class ServerProcess::AsItsWorker {
 
  private:
   static void switch_to(bool on) {
-    on ? tracer::start_recording() : tracer::stop_recording();
+    if (on) {
+      tracer::start_recording();
+    } else {
+      tracer::stop_recording();
+    }
   }
   const bool before_;
 };
 
 int ServerProcess::run() {
-  const auto rethrow = [this] { runtime::context(server_.device()).rethrow(); };
+  const auto meanwhile = [this] {
+    runtime::context(server_.device()).rethrow();
+    require_progress();
+  };
   while (!closed_) {
-    const Request request = mail_.next(rethrow);
-    for (const int signal : {signal(), request.signal}) {
-      if (signal != 0) signal_ = signal;
+    const Request request = mail_.next(meanwhile);
+    for (const int received : {signal(), request.signal}) {
+      if (received != 0) signal_ = received;
     }
     if (request.step != tracer::kNone) before(request.step);
     records_ = tracer::recording();
@@ -57,8 +66,18 @@ int ServerProcess::run() {
   return signal_;
 }
 
+void ServerProcess::require_progress() const {
+  if (waiting_.empty() || Clock::now() - progress_ < patience) return;
+  throw std::runtime_error(fmt::format(
+      "rank {} pushed no gradient within {:g} s, and others wait for it: it is alive; "
+      "is it slow (increase --timeout)?",
+      waiting_[0].awaited.empty() ? -1 : waiting_[0].awaited[0],
+      static_cast<double>(patience.count()) / 1000));
+}
+
 void ServerProcess::handle(const Request& request) {
   const AsItsWorker as(*this, request);
+  progress_ = Clock::now();
   switch (request.what) {
     case What::push:
       return take_push(request);
@@ -129,7 +148,7 @@ void ServerProcess::serve_waiting() {
         continue;
       }
       Answer answer{.awaited = pull.awaited};
-      if (last_pusher_ >= 0) {
+      if (std::ranges::find(pull.awaited, last_pusher_) != pull.awaited.end()) {
         answer.last = last_pusher_;
         answer.event = events_[last_pusher_];
       }

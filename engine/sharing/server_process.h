@@ -25,6 +25,8 @@ class ServerProcess {
   std::function<void()> all_left = [] {};
   /// Returns the signal that this process has received; 0: none.
   std::function<int()> signal = [] { return 0; };
+  /// How long workers may wait for a push of another one, which is alive.
+  Milliseconds patience = std::chrono::hours(24 * 365);
 
   /// Serves until the workers have no more requests. Returns the signal that some
   /// worker or this server has received; 0: none. Throws std::runtime_error if one has
@@ -43,6 +45,7 @@ class ServerProcess {
   void serve_waiting();
   void end_meeting();
   void answer_ended();
+  void require_progress() const;
   void answer(int64_t number, Answer answer);
 
   /// A pull that has to wait, and for whom.
@@ -58,6 +61,7 @@ class ServerProcess {
   std::vector<UpdateRule::Push> pushes_;  ///< by worker: the one that is not finished
   std::vector<int64_t> events_;           ///< by worker: of its last push
   std::vector<Waiting> waiting_;          ///< in the order of their requests
+  TimePoint progress_ = Clock::now();     ///< of the last push or pull
   std::vector<int64_t> meeting_;          ///< requests to meet
   std::vector<int64_t> ended_;            ///< requests that wait for all to leave
   int active_, last_pusher_ = -1, signal_ = 0;

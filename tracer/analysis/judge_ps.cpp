@@ -180,12 +180,14 @@ class ServerJudge {
       const Way way{pull.event->step, pull.worker, pull.server};
       const auto copy = pull_copies_.find(way);
       if (copy == pull_copies_.end()) continue;
-      judge_meanwhile(law, way, *copy->second, kernels[pull.server]);
+      const auto send = sends_.find(copy_facts(*copy->second).seq);
+      // A process has read its weights when its send ends; they may arrive later.
+      const Event& reads = send == sends_.end() ? *copy->second : *send->second;
+      judge_meanwhile(law, way, reads, kernels[pull.server]);
       const int64_t version = int_arg(pull.event->args, keys::read_version);
       if (newest[pull.server] <= version) continue;  // it was not replaced
-      const auto send = sends_.find(copy_facts(*copy->second).seq);
-      const bool waits = awaited.contains(copy->second->id) ||
-                         (send != sends_.end() && awaited.contains(send->second));
+      const bool waits =
+          awaited.contains(copy->second->id) || awaited.contains(reads.id);
       law.expect(waits, copy->second->id, [&] {
         return fmt::format(
             "step {}: no update of server {} waits until worker {} has pulled version "
@@ -197,13 +199,13 @@ class ServerJudge {
 
  private:
   /// `kernels` of a server, by their starts; they run one at a time.
-  static void judge_meanwhile(Law& law, const Way& way, const Event& copy,
+  static void judge_meanwhile(Law& law, const Way& way, const Event& reads,
                               const std::vector<const Event*>& kernels) {
     const auto next = std::partition_point(
         kernels.begin(), kernels.end(),
-        [&](const Event* kernel) { return kernel->end() <= copy.ts; });
-    const bool meets = next != kernels.end() && (*next)->ts < copy.end();
-    law.expect(!meets, copy.id, [&] {
+        [&](const Event* kernel) { return kernel->end() <= reads.ts; });
+    const bool meets = next != kernels.end() && (*next)->ts < reads.end();
+    law.expect(!meets, reads.id, [&] {
       return fmt::format("step {}: {} #{} runs while worker {} pulls from server {}",
                          way.step, name_of(**next), (*next)->id, way.worker,
                          way.server);
@@ -228,7 +230,7 @@ class ServerJudge {
   void take_send(const Event& event) {
     if (event.name != categories::send) return;
     const CollectiveFacts facts = collective_facts(event);
-    if (facts.why == reasons::pull) sends_[facts.seq] = event.id;
+    if (facts.why == reasons::pull) sends_[facts.seq] = &event;
   }
 
   void take_copy(const Event& event) {
@@ -286,7 +288,7 @@ class ServerJudge {
   std::set<int64_t> skipped_, trained_;
   std::vector<Request> pushes_, pulls_, updates_;
   std::map<Way, const Event*> pull_copies_;
-  std::map<int64_t, int64_t> sends_;  ///< of weights: number → event
+  std::map<int64_t, const Event*> sends_;  ///< of weights, by number
   std::map<std::string_view, std::map<Way, std::pair<int64_t, int64_t>>> moved_;
 };
 
