@@ -139,7 +139,8 @@ class ServerRanks(TempTest):
         self.addCleanup(ranks.kill)
         self.assertEqual(ranks.end(), 1)
         self.assertRegex("\n".join(ranks.err),
-                         r"rank 1 pushed no gradient within 1 s.* \(increase --timeout\)")
+                         r"rank 1 pushed no gradient within 1 s.* "
+                         r"\(increase --timeout\)")
         self.assertEqual(group_members(ranks.pid), [])
 
     def test_a_signal_to_one_process_stops_all(self):
