@@ -125,13 +125,13 @@ std::string said_of(const std::string& what, int64_t nanoseconds, int64_t device
 
 TEST(Sentence, NamesACauseOnlyFromATenthOfAStepOn) {
   const std::pair<const char*, const char*> kSentences[] = {
-      {"waiting for a core", "the devices wait for a core"},
+      {"waiting for a core", "path of a step waits for a core"},
       {"host", "the host is the bottleneck"},
       {"replicate", "packing the model and copying it"},
       {"reduce", "summing the gradients on device 0"},
       {"all_reduce", "the all-reduce of the gradients"},
       {"bucket copies", "copying the means from the buckets"},
-      {"waiting for ranks", "ranks wait for each other"},
+      {"waiting for ranks", "path of a step waits for ranks"},
       {"gather", "`gather`"}};
   for (const auto& [what, words] : kSentences) {
     EXPECT_NE(said_of(what, 110).find(words), std::string::npos) << said_of(what, 110);

@@ -163,7 +163,7 @@ Trace with_slow_backward(int64_t more) {
 TEST(Sentence, NamesTheLargestExposedShare) {
   Trace queue = quiet();
   event_at(queue, NamedTrace(queue), "aten::linear@cpu:1").args["queued_us"] = 1'000.0;
-  EXPECT_NE(limiting_sentence(summarize(queue)).find("wait for a core"),
+  EXPECT_NE(limiting_sentence(summarize(queue)).find("waits for a core"),
             std::string::npos);
   EXPECT_NE(limiting_sentence(summarize(quiet())).find("`d2h`"), std::string::npos);
 }
