@@ -128,7 +128,7 @@ class World {
     const std::lock_guard lock(mutex_);
     const auto found = files_.by_name.find(name);
     if (found == files_.by_name.end()) {
-      throw std::runtime_error("there is no file `" + name + "`");
+      throw std::runtime_error("cannot open `" + name + "`: no such file");
     }
     return found->second.content;
   }
@@ -138,7 +138,7 @@ class World {
     let_others_go_on(lock);
     const auto found = files_.by_name.find(name);
     if (found == files_.by_name.end()) {
-      throw std::runtime_error("there is no file `" + name + "` to rename");
+      throw std::runtime_error("cannot rename `" + name + "`: no such file");
     }
     Files::File file = found->second;
     files_.by_name.erase(found);

@@ -8,7 +8,8 @@ import time
 import unittest
 
 from ranks import STEP, Run, group_members
-from support import TempTest, copies, read_trace, run
+from support import (TempTest, accuracies, content, copies, read_trace, run,
+                     tensors)
 
 NET = ["train", "-a", "resnet18", "--dataset", "generated", "-j", 1, "--mode",
        "model-parallel", "--split", "layer2,layer3,layer4"]
@@ -126,22 +127,6 @@ class PipelineRanks(TempTest):
                          r"^lockstep: interrupted after \d+ steps$")
         self.assertEqual(group_members(ranks.pid), [])
         run("trace", "check", out)
-
-
-def content(path):
-    with open(path, "rb") as file:
-        return file.read()
-
-
-def tensors(folder):
-    """The bytes of a checkpoint's tensors, after its header."""
-    data = content(folder + "/checkpoint.safetensors")
-    return data[8 + int.from_bytes(data[:8], "little"):]
-
-
-def accuracies(words, *more):
-    text, _ = run(*words, *more)
-    return [line for line in text.splitlines() if line.startswith(" * Acc@1")]
 
 
 if __name__ == "__main__":

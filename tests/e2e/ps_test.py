@@ -6,7 +6,8 @@ import signal
 import unittest
 
 from ranks import STEP, Run, free_port, group_members
-from support import TempTest, copies, read_trace, run
+from support import (TempTest, accuracies, content, copies, read_trace, run,
+                     tensors)
 
 PROCESSES = ["--multiprocessing-distributed"]
 NET = ["train", "-a", "resnet18", "--dataset", "generated", "-j", 1, "--mode", "ps"]
@@ -173,22 +174,6 @@ class ServerRanks(TempTest):
         self.assertIn("--servers 2 of 2 processes leaves no worker; fix: start", err)
         _, err = run(*few, *PROCESSES, "--dist-backend", "mpi", code=2)
         self.assertIn("the servers of --mode ps take part in none; fix:", err)
-
-
-def content(path):
-    with open(path, "rb") as file:
-        return file.read()
-
-
-def tensors(folder):
-    """The bytes of a checkpoint's tensors, after its header."""
-    data = content(folder + "/checkpoint.safetensors")
-    return data[8 + int.from_bytes(data[:8], "little"):]
-
-
-def accuracies(words, *more):
-    text, _ = run(*words, *more)
-    return [line for line in text.splitlines() if line.startswith(" * Acc@1")]
 
 
 if __name__ == "__main__":

@@ -80,6 +80,23 @@ def cifar_file(path, labels):
             file.write(bytes([label]) + bytes(RECORD - 1))
 
 
+def content(path):
+    with open(path, "rb") as file:
+        return file.read()
+
+
+def tensors(folder):
+    """The bytes of a checkpoint's tensors, after its header."""
+    data = content(folder + "/checkpoint.safetensors")
+    return data[8 + int.from_bytes(data[:8], "little"):]
+
+
+def accuracies(words, *more):
+    """The lines of a run's output that tell the accuracy on the test images."""
+    text, _ = run(*words, *more)
+    return [line for line in text.splitlines() if line.startswith(" * Acc@1")]
+
+
 class TempTest(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
