@@ -17,6 +17,7 @@ namespace lockstep::run {
 namespace {
 
 constexpr int kUnrecorded = 2, kSteps = 7;  // of each run
+constexpr int kRounds = 3;  // of runs on one and on two devices, in turns
 
 /// A file that a run writes and nobody reads.
 struct TemporaryTrace {
@@ -30,10 +31,9 @@ struct TemporaryTrace {
   const std::filesystem::path path;
 };
 
-/// Returns the trace of a run with so many devices; 1: without DataParallel.
-tracer::Trace record(const CalibrateOptions& o, int devices) {
+tracer::Trace record(const CalibrateOptions& o, train::Mode mode, int devices) {
   RunConfig config;
-  config.mode = devices == 1 ? train::Mode::single : train::Mode::dp;
+  config.mode = mode;
   config.model.arch = o.arch;
   config.device.type = o.device;
   config.device.count = devices;
@@ -55,6 +55,18 @@ tracer::Trace record(const CalibrateOptions& o, int devices) {
   return trace;
 }
 
+tracer::CalibrationRuns record_runs(const CalibrateOptions& o) {
+  using train::Mode;
+  tracer::CalibrationRuns runs;
+  for (int round = 0; round < kRounds; ++round) {
+    runs.alone.push_back(record(o, Mode::single, 1));
+    runs.together.push_back(record(o, Mode::ddp, 2));
+  }
+  runs.two = record(o, Mode::dp, 2);
+  runs.three = record(o, Mode::dp, 3);
+  return runs;
+}
+
 std::string link_text(const char* what, const tracer::FittedLink& link) {
   return fmt::format(
       "=>   {}: {:.3g} GB/s + {:.3g} µs (line through {} copies; median error {:.0f} "
@@ -72,8 +84,7 @@ std::string calibrate_machine(const CalibrateOptions& o) {
         word(o.device)));
   }
   AtomicFile file(o.out);
-  const tracer::Calibration found =
-      tracer::calibrate(record(o, 1), record(o, 2), record(o, 3));
+  const tracer::Calibration found = tracer::calibrate(record_runs(o));
   const std::string source = fmt::format(
       "{} emulate --calibrate, {:%F}: {} training steps of {}, batch {} on each of 1, "
       "2 and 3 {} devices",
@@ -94,6 +105,9 @@ std::string calibrate_machine(const CalibrateOptions& o) {
   for (const auto& [phase, ms] : found.device_ms) {
     text += fmt::format(" {} {:.3g} ms", phase, ms);
   }
+  text += fmt::format(
+      "\n=>   while another device computes, they take {:.3g} times as long",
+      found.contention.slowdown);
   return text + fmt::format("\n=> profile written: {}; use it by --hardware {}\n",
                             o.out, o.out);
 }

@@ -1,4 +1,4 @@
-// `emulate --calibrate`: a hardware profile of this machine, from three short runs.
+// `emulate --calibrate`: a hardware profile of this machine, from short runs.
 #pragma once
 
 #include <string>
@@ -15,8 +15,9 @@ struct CalibrateOptions {
   int devices = 8;    ///< that the profile has
 };
 
-/// Trains a few steps on generated images, with one device and with DataParallel on two
-/// and three, writes the profile and returns what to print: its numbers. Throws
+/// Trains a few steps on generated images, with one device and with
+/// DistributedDataParallel on two, in turns, and with DataParallel on two and three;
+/// writes the profile and returns what to print: its numbers. Throws
 /// UsageError if the devices do not compute, std::runtime_error if the file cannot be
 /// written or the runs show no bandwidth.
 std::string calibrate_machine(const CalibrateOptions& options);

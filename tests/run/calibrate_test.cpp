@@ -1,4 +1,4 @@
-// `emulate --calibrate`: three runs become a profile that --hardware reads.
+// `emulate --calibrate`: short runs become a profile that --hardware reads.
 #include "run/calibrate.h"
 
 #include <gtest/gtest.h>

@@ -6,6 +6,7 @@
 
 #include "tracer/emulate/construct/construct.h"
 #include "tracer/emulate/emulate.h"
+#include "tracer/format/facts.h"
 
 namespace lockstep::tracer {
 namespace {
@@ -35,6 +36,25 @@ Trace dp_on(int devices, const Link& link) {
   return emulate(construct(calibrated_step(), program), options);
 }
 
+/// Two ranks of DistributedDataParallel on a machine with contention.
+Trace ddp_with(const Contention& contention) {
+  Hardware hardware = parse_hardware(
+      R"({"name": "made", "description": "d", "source": "s",
+          "links": {"l": {"class": "pcie", "gb_per_s": 5, "latency_us": 25,
+                          "source": "s"}},
+          "machine": {"devices": 2, "wires": [
+            {"from": ["gpu*"], "to": ["host"], "link": "l"}]}})",
+      "made.json");
+  hardware.contention = contention;
+  ConstructedProgram program;
+  program.devices = 2;
+  EmulateOptions options;
+  options.hardware = &hardware;
+  Trace trace = emulate(construct(calibrated_step(), program), options);
+  trace.lockstep[top::clock] = values::measured;
+  return trace;
+}
+
 TEST(Calibrate, FindsTheLineOfCopies) {
   std::vector<CopyTime> copies;
   for (const int64_t bytes : {0, 1'000, 50'000, 4'000'000}) {
@@ -57,7 +77,12 @@ TEST(Calibrate, FindsWhatAnEmulatedMachineHas) {
   const Link link{5, 25};  // GB/s, µs
   Trace one = emulate(construct_single(calibrated_step()), {.link = link});
   one.lockstep[top::clock] = values::measured;  // by the emulated machine
-  const Calibration found = calibrate(one, dp_on(2, link), dp_on(3, link));
+  const Contention contention{1.25, {{"aten::conv2d", 1.5}}, "made up"};
+  std::vector<Trace> alone, together;
+  alone.push_back(std::move(one));
+  together.push_back(ddp_with(contention));
+  const Calibration found = calibrate(
+      {std::move(alone), dp_on(2, link), dp_on(3, link), std::move(together)});
   EXPECT_EQ(found.arch, "resnet18");
   EXPECT_EQ(found.batch, 8);
   EXPECT_EQ(found.parameters, 62u);
@@ -73,11 +98,17 @@ TEST(Calibrate, FindsWhatAnEmulatedMachineHas) {
   EXPECT_LT(found.module_us, found.launch_us);  // a call does less than a launch
   double kernels = 0, in_trace = 0;
   for (const auto& [phase, ms] : found.device_ms) kernels += ms;
-  for (const Event& event : one.events) {
-    if (event.is(categories::kernel)) in_trace += static_cast<double>(event.dur) / 1e6;
+  for (const Event& event : construct_single(calibrated_step()).events) {
+    if (!event.is(categories::kernel)) continue;
+    in_trace += static_cast<double>(kernel_facts(event).cpu) / 1e6;
   }
   EXPECT_NEAR(kernels, in_trace, 1e-6 * in_trace);
   EXPECT_TRUE(found.device_ms.contains("backward"));
+  // Both ranks do the same at the same time.
+  EXPECT_NEAR(found.contention.by_operation.at("aten::conv2d"), 1.5, 0.01);
+  EXPECT_NEAR(found.contention.by_operation.at("ConvolutionBackward0"), 1.25, 0.01);
+  EXPECT_GT(found.contention.slowdown, 1.25);
+  EXPECT_LT(found.contention.slowdown, 1.5);
 }
 
 // The profile is one that --hardware reads, and a copy takes on it what was measured.
@@ -87,11 +118,16 @@ TEST(Calibrate, WritesAProfile) {
   found.host_link = {3, 8, 10, 0.1};
   found.device_link = {6, 4, 10, 0.1};
   found.replica_us_per_parameter = 1.5;
+  found.contention = {1.1, {{"aten::conv2d", 1.2}}, {}};
   const Hardware hardware =
       parse_hardware(profile_of(found, "here", 4, "measured").dump(), "here.json");
   EXPECT_EQ(hardware.name, "here");
   EXPECT_EQ(hardware.host.replica_us_per_parameter, 1.5);
   EXPECT_EQ(hardware.host.source, "measured");
+  ASSERT_TRUE(hardware.contention);
+  EXPECT_EQ(hardware.contention->slowdown, 1.1);
+  EXPECT_EQ(hardware.contention->by_operation.at("aten::conv2d"), 1.2);
+  EXPECT_EQ(hardware.contention->source, "measured");
   Topology topology(hardware, 4);
   EXPECT_EQ(topology.path(0, 3).latency_us, 6);
   EXPECT_EQ(topology.path(kHost, 2).latency_us, 3);

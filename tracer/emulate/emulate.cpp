@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "tracer/emulate/construct/construct.h"
+#include "tracer/emulate/contention.h"
 #include "tracer/emulate/hardware_links.h"
 #include "tracer/emulate/own_hardware.h"
 #include "tracer/emulate/slow_ranks.h"
@@ -181,7 +182,8 @@ Trace emulate(Trace trace, const EmulateOptions& options) {
     take_times(retime(graph, measured()), result);
   } else if (options.hardware != nullptr) {
     HardwareLinks links(*options.hardware, result);
-    take_times(links.retime(graph, with_slow_ranks(result, own_hardware(options))),
+    const Weights weights = with_slow_ranks(result, own_hardware(options));
+    take_times(links.retime(graph, with_contention(*options.hardware, result, weights)),
                result);
     links.describe(result);
   } else {
@@ -199,6 +201,10 @@ Trace emulate(Trace trace, const EmulateOptions& options) {
   if (const std::string how = slow_ranks_assumed(result);
       !how.empty() && !options.measured_durations) {
     assumed += "; " + how;
+  }
+  if (options.hardware != nullptr && !options.measured_durations) {
+    const std::string how = contention_assumed(*options.hardware, result);
+    if (!how.empty()) assumed += "; " + how;
   }
   Json emulation{
       {"assumed", assumed},

@@ -7,7 +7,6 @@
 #include <unordered_map>
 
 #include "base/memory.h"
-#include "tracer/emulate/interference.h"
 #include "tracer/emulate/moments.h"
 #include "tracer/format/lanes.h"
 #include "tracer/format/times.h"
@@ -132,7 +131,7 @@ class PortScheduler {
         weights_(weights),
         route_(route),
         followers_(graph),
-        interference_(graph, weights.interference) {
+        interference_(graph, weights) {
     schedule_.times.resize(graph.moments());
     schedule_.decisive.resize(graph.moments());
     schedule_.port_held_by.resize(graph.moments() / 2, PortSchedule::kNoCopy);

@@ -26,8 +26,10 @@ struct Weights {
   /// The host is this many times as fast as recorded.
   double host_scale = 1;
   /// Kernels take this many times as long while a collective of their device is in
-  /// flight (interference.h). `retime` leaves it out.
+  /// flight (interference.h). `retime` leaves it out, and `contention`, too.
   double interference = 1;
+  /// How many times as long a kernel takes while another device computes; empty: 1.
+  std::function<double(const Event& kernel)> contention = {};
 };
 
 /// Returns the time between the two ends of an edge: where the host works, its recorded

@@ -97,7 +97,7 @@ class LinkScheduler {
         weights_(weights),
         message_of_(message_of),
         followers_(graph),
-        interference_(graph, weights.interference),
+        interference_(graph, weights),
         traffic_(segments),
         messages_(graph.moments() / 2) {
     schedule_.times.resize(graph.moments());

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <stdexcept>
 
 #include "tracer/analysis/steps.h"
 #include "tracer/emulate/construct/rank_program.h"
 #include "tracer/emulate/construct/repeat.h"
 #include "tracer/format/facts.h"
+#include "tracer/format/index.h"
 
 namespace lockstep::tracer {
 namespace {
@@ -112,6 +114,64 @@ double time_of_module(const RecordedStep& step) {
   return sum;
 }
 
+/// The kernels of one operation in a training step.
+struct OperationKernels {
+  double time = 0;  ///< of one kernel, in ns
+  double step = 0;  ///< of all of them
+};
+
+/// Returns the kernels of a step, by operation.
+std::map<std::string, std::vector<double>> kernels_of(const Step& step,
+                                                      const Index& index) {
+  std::map<std::string, std::vector<double>> kernels;
+  for (const Event* task : step.tasks) {
+    const Event* op = task->is(categories::kernel) ? index.find(task->op) : nullptr;
+    if (op == nullptr) continue;
+    kernels[op->name.str()].push_back(static_cast<double>(task->dur));
+  }
+  return kernels;
+}
+
+/// Returns the kernels of each operation: medians over the runs' training steps.
+std::map<std::string, OperationKernels> kernels_by_operation(
+    const std::vector<Trace>& runs) {
+  std::map<std::string, std::vector<double>> times, sums;
+  for (const Trace& run : runs) {
+    const Index index(run);
+    for (const Step& step : training_steps(run)) {
+      for (const auto& [op, kernels] : kernels_of(step, index)) {
+        const double sum = std::accumulate(kernels.begin(), kernels.end(), 0.0);
+        times[op].push_back(sum / static_cast<double>(kernels.size()));
+        sums[op].push_back(sum);
+      }
+    }
+  }
+  std::map<std::string, OperationKernels> result;
+  for (const auto& [op, of_op] : times) {
+    result[op] = {median_of(of_op), median_of(sums[op])};
+  }
+  return result;
+}
+
+Contention contention_of(const CalibrationRuns& runs) {
+  const auto alone = kernels_by_operation(runs.alone);
+  const auto shared = kernels_by_operation(runs.together);
+  double all_alone = 0, all_shared = 0;
+  std::map<std::string, double> slowdowns;
+  for (const auto& [op, kernels] : alone) {
+    const auto found = shared.find(op);
+    if (found == shared.end() || kernels.time <= 0) continue;
+    slowdowns[op] = std::max(1.0, found->second.time / kernels.time);
+    all_alone += kernels.step;
+    all_shared += kernels.step * found->second.time / kernels.time;
+  }
+  std::erase_if(slowdowns, [&](const auto& slowdown) {
+    return alone.at(slowdown.first).step < 1e-3 * all_alone;
+  });
+  const double slowdown = all_alone > 0 ? std::max(1.0, all_shared / all_alone) : 1;
+  return {slowdown, std::move(slowdowns), {}};
+}
+
 Json link_json(const FittedLink& link, double links, const std::string& source) {
   return {{"class", "pcie"},
           {"gb_per_s", link.gb_per_s},
@@ -151,7 +211,8 @@ FittedLink fit_link(const std::vector<CopyTime>& copies, const std::string& what
   return link;
 }
 
-Calibration calibrate(const Trace& one, const Trace& two, const Trace& three) {
+Calibration calibrate(const CalibrationRuns& runs) {
+  const Trace& one = runs.alone.at(0);
   const RecordedStep step = recorded_step(one);
   Calibration result;
   result.device_type = device_type(one.lockstep);
@@ -167,14 +228,18 @@ Calibration calibrate(const Trace& one, const Trace& two, const Trace& three) {
         static_cast<double>(kernel.cpu) / 1e6;
   }
   std::vector<CopyTime> host, device;
-  for (const Trace* trace : {&one, &two, &three}) collect_copies(*trace, host, device);
+  for (const Trace* trace : {&one, &runs.two, &runs.three}) {
+    collect_copies(*trace, host, device);
+  }
   result.host_link = fit_link(host, "between the host and a device");
   result.device_link = fit_link(device, "between devices");
-  const double second = time_for_replicas(two), third = time_for_replicas(three);
+  const double second = time_for_replicas(runs.two);
+  const double third = time_for_replicas(runs.three);
   const auto count = static_cast<double>(std::max<size_t>(1, result.parameters));
   result.replica_us_per_parameter = std::max(0.0, third - second) / count;
   result.replicate_us_per_parameter =
       std::max(0.0, second / count - result.replica_us_per_parameter);
+  result.contention = contention_of(runs);
   return result;
 }
 
@@ -202,6 +267,10 @@ Json profile_of(const Calibration& c, const std::string& name, int devices,
         {"replicate_us_per_parameter", c.replicate_us_per_parameter},
         {"launch_us", c.launch_us},
         {"module_us", c.module_us},
+        {"source", source}}},
+      {"contention",
+       {{"slowdown", c.contention.slowdown},
+        {"by_operation", Json(c.contention.by_operation)},
         {"source", source}}},
       {"device",
        {{"arch", c.arch},

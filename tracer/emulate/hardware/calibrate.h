@@ -1,5 +1,5 @@
-// A profile of the machine that recorded three traces: what its copies and its host
-// take.
+// A profile of the machine that recorded some traces: what its copies and its host
+// take, and how much slower kernels are while another device computes.
 #pragma once
 
 #include <map>
@@ -27,7 +27,15 @@ struct FittedLink {
 /// `what` if there are fewer than two sizes, or if larger copies are not slower.
 FittedLink fit_link(const std::vector<CopyTime>& copies, const std::string& what);
 
-/// What three runs of one network on one machine show.
+/// The runs of one network that a calibration needs, with the same batch for each
+/// device. `alone` and `together` were recorded in turns: a machine's pace drifts.
+struct CalibrationRuns {
+  std::vector<Trace> alone;     ///< on one device; at least one
+  Trace two, three;             ///< DataParallel on so many devices
+  std::vector<Trace> together;  ///< DistributedDataParallel on two devices
+};
+
+/// What the runs of one network on one machine show.
 struct Calibration {
   std::string device_type, arch;
   int64_t batch = 0;                        ///< of a device
@@ -37,14 +45,17 @@ struct Calibration {
   FittedLink host_link, device_link;  ///< host and device; device and device
   double replica_us_per_parameter = 0, replicate_us_per_parameter = 0;
   size_t parameters = 0;
+  Contention contention;  ///< without its source
 };
 
-/// Returns what the runs show: `one` is of one device, `two` and `three` are of
-/// DataParallel on so many, of the same network with the same batch for each device. A
-/// replica's cost is the host's time in `replicate` without the operations there. Times
-/// are medians over training steps. Throws std::runtime_error if a trace is not of such
-/// a run, or if its devices compute nothing.
-Calibration calibrate(const Trace& one, const Trace& two, const Trace& three);
+/// Returns what the runs show. A replica's cost is the host's time in `replicate`
+/// without the operations there. Contention is the time of an operation's kernels in
+/// `together`, where both devices compute at the same time, relative to `alone`: an
+/// operation has a figure of its own if it takes at least 0.1 % of the time. Kernels'
+/// waits for a core count. Times are medians
+/// over training steps. Throws std::runtime_error if a trace is not of such a run, or
+/// if its devices compute nothing.
+Calibration calibrate(const CalibrationRuns& runs);
 
 /// Returns the profile, which parse_hardware() reads: `devices` devices, each with a
 /// link to all others and one to the host. `source` says what was run, and when.

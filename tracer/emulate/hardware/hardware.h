@@ -45,6 +45,13 @@ struct HostCosts {
   std::string source;
 };
 
+/// How many times as long kernels take while another device of the machine computes.
+struct Contention {
+  double slowdown = 1;                         ///< of all kernels together
+  std::map<std::string, double> by_operation;  ///< e.g. of `aten::conv2d`
+  std::string source;
+};
+
 /// A machine, or several connected ones.
 struct Hardware {
   std::string name, description, source;
@@ -58,6 +65,7 @@ struct Hardware {
   /// measured, or none.
   double interference = 1;
   std::string interference_source;
+  std::optional<Contention> contention;        ///< if it was measured; of one machine
   std::optional<MeasuredDevice> device_times;  ///< of its devices, if they are known
   bool nccl = false;  ///< collectives choose as NCCL does (nccl.h)
 

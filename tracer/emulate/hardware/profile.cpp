@@ -26,6 +26,7 @@ class ProfileReader {
     read_network(json, result);
     read_host(json, result);
     read_interference(json, result);
+    read_contention(json, result);
     read_device_times(json, result);
     if (json.contains("collectives")) {
       const std::string library = word(json, "collectives", "the profile");
@@ -170,11 +171,33 @@ class ProfileReader {
     const auto found = json.find("interference");
     if (found == json.end()) return;
     if (!found->is_object()) fail("`interference` is not an object");
-    result.interference = number(*found, "slowdown", "`interference`", false);
-    if (result.interference < 1 || result.interference > 100) {
-      fail("`interference`: `slowdown` is not from 1 to 100");
-    }
+    result.interference = slowdown(*found, "slowdown", "`interference`");
     result.interference_source = word(*found, "source", "`interference`");
+  }
+
+  double slowdown(const Json& json, const char* key, const std::string& where) const {
+    const double factor = number(json, key, where, false);
+    if (factor >= 1 && factor <= 100) return factor;
+    fail(fmt::format("{}: `{}` is not from 1 to 100", where, key));
+  }
+
+  void read_contention(const Json& json, Hardware& result) const {
+    const auto found = json.find("contention");
+    if (found == json.end()) return;
+    const std::string where = "`contention`";
+    if (!found->is_object()) fail(where + " is not an object");
+    if (!result.network.from.empty()) {
+      fail(where + " is of one machine; fix: remove it, or `network`");
+    }
+    Contention contention{
+        slowdown(*found, "slowdown", where), {}, word(*found, "source", where)};
+    const Json& operations = part(*found, "by_operation");
+    if (!operations.is_object()) fail("`by_operation` is not an object");
+    for (const auto& [operation, factor] : operations.items()) {
+      contention.by_operation[operation] =
+          slowdown(operations, operation.c_str(), "`by_operation`");
+    }
+    result.contention = std::move(contention);
   }
 
   /// Positive numbers, in ascending order if `ascends`.
