@@ -63,6 +63,8 @@ std::vector<double> knob_stops(Knob knob, const WhatIfRoom& room) {
       return decades(0.1, 1000);
     case Knob::latency:
       return decades(0.1, 1000);
+    case Knob::interference:
+      return {1, 1.02, 1.05, 1.1, 1.15, 1.2, 1.3, 1.4, 1.5, 1.75, 2, 2.5, 3};
     default:
       return decades(0.1, 10);
   }
@@ -107,6 +109,8 @@ double knob_number(Knob knob, const WhatIf& question, const WhatIfRoom& room) {
       return question.link.latency_us;
     case Knob::compute:
       return question.compute_scale;
+    case Knob::interference:
+      return question.interference.value_or(1);
     default:
       return question.host_scale;
   }
@@ -133,6 +137,9 @@ std::string value_text(Knob knob, const WhatIf& question, const WhatIfRoom& room
       return question.hardware.empty() ? fmt::format("{:g} µs", number) : "–";
     case Knob::devices:
       return fmt::format("{:g}", number);
+    case Knob::interference:
+      if (!question.interference && !question.hardware.empty()) return "by hardware";
+      return fmt::format("{:g}x", number);
     default:
       return fmt::format("{:g}x", number);
   }
@@ -152,6 +159,10 @@ std::string why_off(Knob knob, const WhatIf& question, const WhatIfRoom& room) {
   const bool buckets = knob == Knob::bucket_cap || knob == Knob::first_bucket ||
                        knob == Knob::all_reduce;
   if (buckets && question.mode != "ddp") return "only DDP has buckets: choose mode ddp";
+  if (knob == Knob::interference && question.mode == "dp" &&
+      question.hardware.empty()) {
+    return "only collectives slow kernels down: choose mode ddp";
+  }
   if (knob == Knob::batch && room.batches.size() < 2) {
     return "one batch was recorded, and times of another would be guessed: open "
            "recordings with other -b, too";
@@ -190,9 +201,11 @@ KnobWords knob_words(Knob knob) {
     case Knob::compute:
       return {"device speed", "speed of kernels, relative to the recording"};
     case Knob::host:
+      return {"host speed", "speed of the host, relative to the recording"};
+    case Knob::interference:
       break;
   }
-  return {"host speed", "speed of the host, relative to the recording"};
+  return {"interference", "how many times as long kernels take during collectives"};
 }
 
 }  // namespace
@@ -260,6 +273,10 @@ WhatIf with_stop(Knob knob, size_t stop, WhatIf question, const WhatIfRoom& room
       break;
     case Knob::compute:
       question.compute_scale = number;
+      break;
+    case Knob::interference:
+      question.interference.reset();
+      if (number != 1 || !question.hardware.empty()) question.interference = number;
       break;
     default:
       question.host_scale = number;

@@ -33,8 +33,9 @@ enum class Knob : uint8_t {
   latency,
   compute,
   host,
+  interference,
 };
-inline constexpr size_t kKnobs = 11;
+inline constexpr size_t kKnobs = 12;
 
 /// A slider as it stands.
 struct SliderFace {

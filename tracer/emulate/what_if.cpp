@@ -99,7 +99,14 @@ const std::vector<WhatIfOption>& what_if_table() {
        [](WhatIf& w, Word o, Word x) {
          w.host_scale = number_in(o, x, kLeastRate, kMostRate, false);
        },
-       [](const WhatIf& w) { return fmt::format("{}", w.host_scale); }}};
+       [](const WhatIf& w) { return fmt::format("{}", w.host_scale); }},
+      {"--interference", false,
+       [](WhatIf& w, Word o, Word x) {
+         w.interference = number_in(o, x, 1, 100, false);
+       },
+       [](const WhatIf& w) {
+         return w.interference ? fmt::format("{}", *w.interference) : "";
+       }}};
   return all;
 }
 
@@ -204,9 +211,17 @@ struct WhatIfAnswers::Kept {
     options.link = question.link;
     options.hardware = hardware(question.hardware);
     if (options.hardware) options.interference = options.hardware->interference;
+    if (question.interference) options.interference = *question.interference;
     options.compute_scale = question.compute_scale;
     options.host_scale = question.host_scale;
     return options;
+  }
+
+  /// Returns what needs an event for each message; nullptr if nothing does.
+  const char* needs_messages(const WhatIf& question) const {
+    if (!question.hardware.empty()) return "--hardware";
+    if (question.all_reduce == "tree") return "--all-reduce tree";
+    return options(question).interference == 1 ? nullptr : "--interference";
   }
 
   const SymmetricDdp& symmetric_ddp(const WhatIf& question) {
@@ -267,8 +282,8 @@ const std::string& WhatIfAnswers::why_not_constructed() const { return kept_->wh
 int64_t WhatIfAnswers::recorded_step() const { return kept_->step; }
 
 std::optional<int64_t> WhatIfAnswers::step(const WhatIf& question) {
-  const bool symmetric = question.mode == "ddp" && question.hardware.empty() &&
-                         question.all_reduce != "tree";
+  const bool symmetric =
+      question.mode == "ddp" && kept_->needs_messages(question) == nullptr;
   if (!symmetric) return std::nullopt;
   const SymmetricStep step =
       kept_->symmetric_ddp(question).retime(kept_->options(question));
@@ -281,6 +296,12 @@ Trace WhatIfAnswers::answer(const WhatIf& question) {
     return emulate(kept_->recorded, kept_->options(question));
   }
   if (question.mode == "ddp" && question.devices > kMostDevices) {
+    if (const char* option = kept_->needs_messages(question)) {
+      throw std::runtime_error(fmt::format(
+          "{} needs an event for each message, which there is for at most {} devices; "
+          "fix: choose fewer devices, or leave it out",
+          option, kMostDevices));
+    }
     return kept_->symmetric_ddp(question).representatives(
         kept_->options(question), representatives_of(question.devices));
   }

@@ -25,6 +25,8 @@ struct WhatIf {
   std::string hardware;    ///< a profile's name; empty: `link`
   Link link;
   double compute_scale = 1, host_scale = 1;
+  /// As EmulateOptions; empty: what the hardware says, else 1.
+  std::optional<double> interference;
 
   bool operator==(const WhatIf&) const = default;
 };

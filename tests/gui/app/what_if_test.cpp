@@ -31,6 +31,7 @@ int64_t emulated_length(const WhatIfPanel& panel) {
   tracer::EmulateOptions options;
   options.link = w.link;
   options.compute_scale = w.compute_scale;
+  options.interference = w.interference.value_or(1);
   const tracer::Trace emulated =
       tracer::emulate(tracer::construct(recorded, program), options);
   return join_ranks(tracer::find_steps(emulated)).at(0).length();
@@ -72,6 +73,17 @@ TEST(WhatIf, AMovedSliderIsAnswered) {
   EXPECT_EQ(what_if_command(viewer.app),
             "./lockstep emulate single.json.gz --mode ddp --devices 2 --link-gb-per-s "
             "0.5");
+}
+
+TEST(WhatIf, InterferenceMakesAStepLonger) {
+  Driver viewer("single.json.gz");
+  open_what_if(viewer.app, tracer::parse_what_if("--mode ddp --devices 2"));
+  answer_all(viewer.app);
+  const int64_t before = *viewer.app.what_if->step;
+  ask(viewer.app, tracer::parse_what_if("--mode ddp --devices 2 --interference 2"));
+  answer_all(viewer.app);
+  EXPECT_GT(viewer.app.what_if->step, before);
+  EXPECT_EQ(*viewer.app.what_if->step, emulated_length(*viewer.app.what_if));
 }
 
 TEST(WhatIf, ARecordedProgramKeepsItsDevices) {
@@ -138,6 +150,21 @@ TEST(WhatIf, ManyRanksAreRepresented) {
   EXPECT_EQ(viewer.app.trace().verdict.state, Verdict::State::not_checked);
   EXPECT_TRUE(viewer.model().problems.empty());
   EXPECT_NE(trace_title(viewer.model()).find("4 of 1024 ranks"), std::string::npos);
+}
+
+// What depends on single messages is not guessed for more ranks than have them.
+TEST(WhatIf, ManyRanksHaveNoMessages) {
+  Driver viewer("single.json.gz");
+  for (const char* option :
+       {"--interference 1.5", "--all-reduce tree", "--hardware dgx-a100"}) {
+    open_what_if(viewer.app, tracer::parse_what_if(
+                                 fmt::format("--mode ddp --devices 128 {}", option)));
+    answer_all(viewer.app);
+    EXPECT_NE(viewer.app.what_if->problem.find("needs an event for each message"),
+              std::string::npos)
+        << option << ": " << viewer.app.what_if->problem;
+    EXPECT_FALSE(viewer.app.what_if->step) << option;
+  }
 }
 
 TEST(WhatIf, SaysWhatCannotBeAnswered) {

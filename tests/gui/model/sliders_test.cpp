@@ -104,6 +104,24 @@ TEST(Sliders, SayWhyTheyCannotBeMoved) {
   EXPECT_EQ(face(Knob::latency, question, one).off, "dgx-a100 has links of its own");
 }
 
+TEST(Sliders, InterferenceIsOfCollectives) {
+  const WhatIfRoom room = one_device({8});
+  WhatIf question = first_question(room);
+  EXPECT_EQ(face(Knob::interference, question, room).value, "1x");
+  const WhatIf slowed = with_stop(Knob::interference, 3, question, room);
+  EXPECT_EQ(slowed.interference, 1.1);
+  EXPECT_EQ(tracer::what_if_options(slowed),
+            "--mode ddp --devices 4 --interference 1.1");
+  EXPECT_EQ(with_stop(Knob::interference, 0, slowed, room), question);
+  question.hardware = "dgx-a100";  // a profile may have a figure of its own
+  EXPECT_EQ(face(Knob::interference, question, room).value, "by hardware");
+  EXPECT_EQ(with_stop(Knob::interference, 0, question, room).interference, 1);
+  question.hardware = "";
+  question.mode = "dp";
+  EXPECT_EQ(face(Knob::interference, question, room).off,
+            "only collectives slow kernels down: choose mode ddp");
+}
+
 TEST(Sliders, KeepTheBatchOfEachDevice) {
   const WhatIfRoom room = one_device({8, 32});
   WhatIf question = first_question(room);
