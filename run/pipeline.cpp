@@ -6,6 +6,7 @@
 
 #include "base/file.h"
 #include "engine/nn/init.h"
+#include "engine/parallel/pipeline_order.h"
 #include "engine/plan/chunk.h"
 #include "engine/sharing/stage_messages.h"
 #include "run/auto_split.h"
@@ -91,8 +92,8 @@ plan::PipelineOrder order_of(PipelineKind kind) {
 PipelineSchedule schedule_by_flags(const RunConfig& c) {
   const int micro_batches = micro_batches_by_flags(c);
   try {
-    return plan::pipeline_schedule(order_of(c.pipeline.schedule), pipeline_devices(c),
-                                   micro_batches, c.pipeline.virtual_stages);
+    return parallel::schedule_in_use(order_of(c.pipeline.schedule), pipeline_devices(c),
+                                     micro_batches, c.pipeline.virtual_stages);
   } catch (const std::invalid_argument& error) {
     throw UsageError(fmt::format(
         "--pipeline-schedule {} with {} devices and {} micro-batch{}: {}; fix: change "

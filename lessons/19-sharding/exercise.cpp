@@ -63,11 +63,11 @@ class Shard {
 };
 
 /// Trains from epoch `first` to epoch `last`, `last` included. `first` is not 0 if
-/// training is resumed.
+/// training is resumed, and last + 1 if no epoch is left.
 ///
 /// `start()` begins an epoch, as `iter(loader)` does: it asks the shard for its
 /// indices, once, and workers fetch the first batches. `step()` trains with the next
-/// batch, and returns false if there is none left.
+/// batch, of any size. It returns false if there is none left: the epoch is over.
 void train(Shard& shard, const std::function<void()>& start,
            const std::function<bool()>& step, int64_t first, int64_t last) {
   // [solution-train]

@@ -2,13 +2,16 @@
 // lets them come.
 #pragma once
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "engine/sharing/shared_access.h"
 #include "lessons/machine/exam.h"
+#include "lessons/machine/predicates.h"
 
 namespace lockstep::lessons {
 
@@ -21,6 +24,7 @@ class WeightByHand {
   std::function<void(int accesses)> others = [](int) {};
   /// Whether the compare-exchange with this number fails although nothing has changed.
   std::function<bool(int attempt)> fails = [](int) { return false; };
+  int most = 100;  ///< accesses; more of them are an endless loop
 
   double value() const { return value_; }
   void set(double value) { value_ = value; }
@@ -50,13 +54,15 @@ class WeightByHand {
   void access() {
     others(accesses_);
     ++accesses_;
-    if (accesses_ > 100) {
+    if (accesses_ > most) {
       throw Wrong{
           "accesses to one weight",
           "a few",
-          "more than 100: it never ends",
-          {"a compare-exchange that fails sets `expected` to what the weight is: "
-           "go on from that value",
+          fmt::format("more than {}: it never ends", most),
+          {stores_ > 0 ? "it goes on although the step is stored: a compare-exchange "
+                         "that returns true has stored it"
+                       : "a compare-exchange that fails sets `expected` to what the "
+                         "weight is: go on from that value",
            "Try again"}};
     }
   }
@@ -98,9 +104,10 @@ inline Because why_not_added(const WeightByHand& weight) {
   }
   if (weight.stores() > 0) {
     return {
-        "the compare-exchange has stored what was passed to it, but that was computed "
-        "from an older value of the weight. Call `moved` in every attempt: if the "
-        "weight has changed, the step must be made again, from the new value",
+        "the compare-exchange has stored what was passed to it, but that is not where "
+        "the step leads from what the weight was then. Call `moved` in every attempt, "
+        "with the weight as it is now and what the worker had read: if the weight has "
+        "changed, the step must be made again, from the new value",
         "Try again"};
   }
   return {
@@ -156,5 +163,66 @@ class SharedByHand : public sharing::SharedAccess {
   bool held_ = false;
   int64_t applied_ = -1;
 };
+
+/// What a worker has done in a step.
+struct Turn {
+  std::string text;
+  bool held_in_compute = false, held_at_end = false;
+  int64_t version = -1, applied = -1;
+  sharing::Update update;
+};
+
+/// One step of a worker, with the learner's functions.
+inline Turn turn(sharing::LockFor lock) {
+  SharedByHand model;
+  Turn turn;
+  turn.version = sharing::shared_begin().in_use()(model, lock);
+  model.computes();
+  turn.held_in_compute = model.held();
+  turn.update = sharing::shared_end().in_use()(model, lock, turn.version);
+  turn.held_at_end = model.held();
+  turn.text = model.text();
+  turn.applied = model.applied();
+  return turn;
+}
+
+/// Throws Wrong unless a step does what it should, in this order.
+inline void expect_turn(const Exam& exam, const char* lock, const std::string& expected,
+                        const Turn& got, const Because& because) {
+  const auto once = [&](const std::string& what) {
+    const size_t first = got.text.find(what);
+    return first != std::string::npos &&
+           got.text.find(what, first + 1) == got.text.npos;
+  };
+  Because why = because;
+  if (!once("read") || !once("apply")) {
+    why = {
+        "a step reads the weights once, at its beginning, and updates them once, at "
+        "its end",
+        "A step, not a value"};
+  } else if (got.held_at_end) {
+    why = {
+        "the step ends with the lock, and the next worker waits for it forever: each "
+        "acquire() needs a release() in the same step, after the update",
+        "The lock"};
+  }
+  exam.equal(fmt::format("a step with LockFor::{}", lock), expected, got.text, why);
+}
+
+/// The updates in a trace, in the order of their versions.
+struct Made {
+  int64_t worker, read_version, version;
+};
+
+inline std::vector<Made> updates_of(const tracer::Trace& trace) {
+  std::vector<Made> all;
+  for (const tracer::Event* phase : events_of(trace, "phase")) {
+    if (!phase->args.contains("version")) continue;
+    all.push_back({number(*phase, "worker"), number(*phase, "read_version"),
+                   number(*phase, "version")});
+  }
+  std::ranges::sort(all, {}, &Made::version);
+  return all;
+}
 
 }  // namespace lockstep::lessons

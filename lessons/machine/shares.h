@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <numeric>
 #include <random>
@@ -77,6 +78,78 @@ inline std::string named(const Exam& exam, const data::Share& share) {
                      exam.seed());
 }
 
+/// Returns the misconception that explains what a rank reads of data that should not be
+/// shuffled; `got` is without its padding.
+inline std::string why_not_dealt(data::Share share, const std::vector<int64_t>& got) {
+  const std::string rule =
+      "positions rank, rank + world, rank + 2 world, …: the ranks take turns";
+  for (size_t i = 1; i < got.size(); ++i) {
+    if (got[i] == got[0] + static_cast<int64_t>(i)) continue;
+    share.shuffle = true;
+    std::vector<int64_t> shuffled = expected_of(share, 0);
+    shuffled.resize(std::min(shuffled.size(), got.size()));
+    return got == shuffled
+               ? "only with `shuffle` is the order another one than 0, 1, 2, …"
+               : rule;
+  }
+  return got.size() < 2 ? rule
+                        : rule +
+                              ". In blocks, rank 0 would get the first quarter of a "
+                              "sorted data set";
+}
+
+/// Returns the misconception that explains what a rank reads of shuffled data.
+inline std::string why_not_shuffled(data::Share share, std::vector<int64_t> got) {
+  const std::vector<int64_t> expected = expected_of(share, 0);
+  const auto real = static_cast<size_t>(std::max<int64_t>(
+      0, (share.length - share.rank + share.world - 1) / share.world));
+  if (real < expected.size() &&
+      std::equal(expected.begin(), expected.begin() + real, got.begin())) {
+    return "padding repeats the shuffled order from its beginning";
+  }
+  data::Share plain = share;
+  plain.shuffle = false;
+  std::vector<int64_t> dealt = expected_of(plain, 0);
+  if (got == dealt) {
+    return "with `shuffle`, the order is RandomSampler's; this is that of the data set";
+  }
+  std::ranges::sort(got);
+  std::ranges::sort(dealt);
+  if (got == dealt) {
+    return "this rank's samples of the data set are shuffled here. Shuffling after "
+           "dealing gives a rank the same samples in all epochs";
+  }
+  return "positions of the shuffled order, padding included: RandomSampler(length, "
+         "seed) "
+         "shuffles all samples, and only then are some repeated or left out";
+}
+
+/// Returns the misconception that explains the orders in which epochs `first`, first +
+/// 1, … were read.
+inline std::string why_not(const data::Share& share,
+                           const std::vector<std::vector<int64_t>>& orders,
+                           int64_t first) {
+  const auto are = [&](const std::function<int64_t(int64_t epoch)>& epoch_of) {
+    for (size_t i = 0; i < orders.size(); ++i) {
+      const int64_t epoch = epoch_of(first + static_cast<int64_t>(i));
+      if (orders[i] != expected_of(share, epoch)) return false;
+    }
+    return true;
+  };
+  if (are([](int64_t) { return 0; })) {
+    return "all epochs have the order of epoch 0, which a shard has if nobody tells it "
+           "another one";
+  }
+  if (are([&](int64_t epoch) { return epoch == first ? 0 : epoch - 1; })) {
+    return "each epoch has the order of the one before: the loader has asked for its "
+           "indices when `set_epoch` comes";
+  }
+  if (are([&](int64_t epoch) { return epoch - first; })) {
+    return "a resumed run counts on: its first epoch is `first`, not 0";
+  }
+  return "`set_epoch` comes before `start`, with the number of the epoch";
+}
+
 /// Returns the samples that each rank reads in training, by rank.
 inline std::map<int64_t, std::vector<int64_t>> trained_on(const tracer::Trace& trace) {
   std::map<std::pair<int64_t, int64_t>, bool> training;  // by process and step
@@ -94,9 +167,9 @@ inline std::map<int64_t, std::vector<int64_t>> trained_on(const tracer::Trace& t
   return read;
 }
 
-/// The same evaluation by four wrong ways of counting.
+/// The same evaluation by wrong ways of counting.
 struct Counted {
-  double padded = 0, means = 0, of_length = 0;
+  double padded = 0, means = 0, of_length = 0, half_padded = 0;
   std::vector<double> own;  ///< each rank's
   double exact = 0, samples = 0;
 };
@@ -105,6 +178,10 @@ struct Counted {
 inline bool is_correct(uint64_t seed, int64_t sample) {
   return sample == 0 || std::mt19937_64(seed * 1000 + sample)() % 2 == 0;
 }
+
+/// Of the seeds of is_correct, one with which each wrong way of counting ten samples on
+/// four ranks has another result.
+constexpr uint64_t kTold = 2;
 
 /// Returns for each sample that a rank reads in epoch 0 whether it is correct.
 inline std::vector<int> corrects(const data::Share& share, uint64_t seed) {
@@ -137,6 +214,7 @@ inline Counted counted(const data::Share& share, uint64_t seed) {
   all.padded = twice / read;
   all.means = means;
   all.of_length = twice / static_cast<double>(share.length);
+  all.half_padded = hits / read;
   all.exact = hits / all.samples;
   return all;
 }
@@ -176,11 +254,44 @@ inline Because because_of(const data::Share& share, const Counted& all, double g
         "summed",
         "A mean of means"};
   }
+  if (nearly(got, all.means) && share.length < share.world) {
+    return {
+        "a rank that has only padding counts no sample and has no accuracy: sum the "
+        "counts, then divide",
+        "A mean of means"};
+  }
   if (nearly(got, all.means)) {
     return {
         "the mean of the ranks' accuracies gives the samples of a rank that has few "
         "of them a larger weight: sum the counts, then divide",
         "A mean of means"};
+  }
+  if (nearly(got, all.means * share.world)) {
+    return {"a sum of accuracies is not an accuracy: sum the counts, then divide",
+            "A mean of means"};
+  }
+  if (nearly(got, all.half_padded)) {
+    return {
+        "padding is no correct one here, but a sample: it must be left out of both "
+        "counts",
+        "What padding does to an evaluation"};
+  }
+  if (nearly(got, 100 * all.exact)) {
+    return {"the share of samples, from 0 to 1, not per cent", "A mean of means"};
+  }
+  if (nearly(got, all.exact * all.samples / (share.length * share.world))) {
+    return {
+        "the length of the data set is the same on all ranks: if each of them adds it, "
+        "the sum is too large by a factor of the number of ranks",
+        "A mean of means"};
+  }
+  if (rank > 0) {
+    return {"every rank returns the same number, and rank 0's is right",
+            "A mean of means"};
+  }
+  if (got == std::floor(all.exact)) {
+    return {"a division of integers drops the fraction: divide doubles",
+            "A mean of means"};
   }
   return {
       "correct ones divided by samples, both summed over all ranks, and neither "

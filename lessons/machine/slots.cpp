@@ -15,6 +15,7 @@
 #include "engine/models/vgg.h"
 #include "engine/nn/module_call.h"
 #include "engine/parallel/model_and_criterion.h"
+#include "engine/parallel/pipeline_order.h"
 #include "engine/parallel/primitives.h"
 #include "engine/sharing/hybrid_parts.h"
 #include "engine/sharing/local_access.h"
@@ -62,6 +63,7 @@ const std::vector<NamedSlot>& all_slots() {
       named(dp.broadcast_coalesced),
       named(dp.reduce_add_coalesced),
       named(parallel::chunk_criterion()),
+      named(parallel::pipeline_order()),
       named(train::feature_wrapper()),
       named(distributed::sync_statistics()),
       named(distributed::sync_backward_sums()),

@@ -7,6 +7,7 @@
     course_test.py LESSON checkpoints        stages of long lessons can be passed alone
     course_test.py LESSON folder             has a chapter, hints, gates and a trace
     course_test.py LESSON alone              its tests use only this lesson's slots
+    course_test.py LESSON headers            compiles the engine's headers for all
 
 A mutant begins with `// rejected by: TEST` and `// because: WORDS`: that test must be
 the first to fail, and its message must contain those words. Its region `top` is
@@ -101,6 +102,14 @@ class Lesson(unittest.TestCase):
             elif here not in replaced:
                 lines.append(line)
         return "".join(lines)
+
+
+class Headers(Lesson):
+    """`start` compiles them into LOCKSTEP_HEADERS, and other tests find them there."""
+
+    def test(self):
+        headers = pathlib.Path(os.environ["LOCKSTEP_HEADERS"])
+        self.assertNotEqual(list(headers.rglob("prelude.h.gch/*")), [])
 
 
 class Skeleton(Lesson):
@@ -328,7 +337,7 @@ def main(words):
     Lesson.slug, what = words[0], words[1]
     case = {"skeleton": Skeleton, "solution": Solution, "mutant": Mutant,
             "unplugged": Unplugged, "checkpoints": Checkpoints,
-            "folder": Folder, "alone": Alone}[what]
+            "folder": Folder, "alone": Alone, "headers": Headers}[what]
     if what == "mutant":
         Mutant.mutant = words[2]
     if what in ("skeleton", "solution", "mutant", "checkpoints") and torch_is_missing():

@@ -1,5 +1,5 @@
 // rejected by: as_fast
-// because: in another order than the forward
+// because: must go back first
 //
 // The misconception: the newest activations are the ones to use, as on a stack.
 

@@ -1,5 +1,5 @@
 // rejected by: as_fast
-// because: a rank is idle although it has work
+// because: too few for
 //
 // The misconception: 1F1B means one forward, one backward, from the beginning.
 

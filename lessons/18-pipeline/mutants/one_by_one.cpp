@@ -1,5 +1,5 @@
 // rejected by: all_forward_first
-// because: goes back in the order
+// because: comes after the last forward pass
 //
 // The misconception: each micro-batch makes its whole way before the next one.
 

@@ -1,5 +1,5 @@
 // rejected by: as_fast
-// because: a rank is idle although it has work
+// because: too few for
 //
 // The misconception: Megatron's P - rank - 1 warm-up passes, followed by a backward
 // pass instead of a forward one.

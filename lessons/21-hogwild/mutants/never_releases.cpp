@@ -1,5 +1,5 @@
 // rejected by: for_the_step
-// because: released after the other
+// because: waits for it forever
 //
 // The misconception: the lock is given back when the function ends.
 
