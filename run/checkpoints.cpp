@@ -37,6 +37,13 @@ bool is_finite(const train::Snapshot& snapshot) {
                      });
 }
 
+/// Tells where `--resume auto` continues with a checkpoint of the end of an epoch.
+std::string where_auto_begins(const fs::path& newest) {
+  if (!fs::exists(newest)) return "there is none yet";
+  return fmt::format("--resume auto begins epoch {} again",
+                     train::read_progress(newest.string()).epoch);
+}
+
 }  // namespace
 
 Checkpoints::Checkpoints(const RunConfig& config, train::Trainer& trainer,
@@ -96,9 +103,9 @@ void Checkpoints::stop_in_epoch(int64_t next, int64_t steps) {
   if (!resumes_within_epochs(config_)) {
     if (!says_) return;
     fmt::print(
-        "=> no checkpoint in the middle of an epoch with --mode {}: each rank is "
-        "at another batch\n",
-        train::name(mode_of(config_)));
+        "=> no checkpoint in the middle of an epoch with --mode {}, where each rank is "
+        "at another batch; {}\n",
+        train::name(mode_of(config_)), where_auto_begins(folder_->newest()));
     return;
   }
   keep_within_epoch(next, steps);

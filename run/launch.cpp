@@ -46,6 +46,18 @@ RankPlace place_of(int node, int gpu, int nodes, int per_node) {
   return place;
 }
 
+/// Servers are the last processes of a job, but each node starts its workers first.
+[[noreturn]] void refuse_servers(const RunConfig& c, int nodes, int local) {
+  const int workers = static_cast<int>(devices_of(c).size());
+  throw UsageError(fmt::format(
+      "--multiprocessing-distributed starts {} workers and {} servers on one machine, "
+      "but --world-size {} asks for {}, of which the last must have all servers; fix: "
+      "on each machine NODE, from 0 to {}: launch --nnodes {} --node-rank NODE "
+      "--nproc-per-node {} --rdzv-endpoint HOST:PORT -- train … --mode ps --servers "
+      "{}, without --multiprocessing-distributed, --world-size, --rank and --dist-url",
+      workers, c.ps.servers, nodes, nodes, nodes - 1, nodes, workers, workers));
+}
+
 }  // namespace
 
 int spawn_ranks(const RunConfig& c) {
@@ -54,6 +66,7 @@ int spawn_ranks(const RunConfig& c) {
       static_cast<int>(devices_of(c).size()) + (serves ? c.ps.servers : 0);
   const NodePlace place_of_node = node_of_process(c);
   const auto [node, nodes] = std::pair(place_of_node.node, place_of_node.nodes);
+  if (serves && nodes > 1) refuse_servers(c, nodes, local);
   std::string init = place_of_node.init;
   if (init.empty()) init = fmt::format("tcp://127.0.0.1:{}", free_port());
   if (!place_of_node.launcher.empty() && !c.output.quiet) {

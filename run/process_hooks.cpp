@@ -29,7 +29,7 @@ RecordingHooks process_hooks(const RunConfig& c, const DataSets& data,
   if (!shared) return hooks;
   const bool traces = !c.output.trace.empty();
   const auto [first, last] =
-      traces ? Recording::traced_steps(c.output, planned_steps(c, data, place))
+      traces ? Recording::traced_steps(c, planned_steps(c, data, place))
              : std::pair<int64_t, int64_t>(-1, -1);
   const auto heed_signals = [shared] {
     stop_together([&](int mine) { return shared->told_to_stop(mine); });
@@ -60,7 +60,7 @@ RecordingHooks process_hooks(const RunConfig& c, const DataSets& data,
                              const std::shared_ptr<sharing::RemoteServers>& servers) {
   const bool meets = !c.output.trace.empty() && !steps_together(c);
   const auto [first, last] =
-      meets ? Recording::traced_steps(c.output, planned_steps(c, data, place))
+      meets ? Recording::traced_steps(c, planned_steps(c, data, place))
             : std::pair<int64_t, int64_t>(-1, -1);
   RecordingHooks hooks;
   const auto heed_signals = [servers] {

@@ -23,12 +23,11 @@
 #include "run/printable.h"
 #include "run/process_hooks.h"
 #include "run/rank_agreement.h"
+#include "run/rank_files.h"
 #include "run/recording.h"
 #include "run/sharing.h"
 #include "run/train.h"
 #include "run/words.h"
-#include "run/writing.h"
-#include "tracer/format/merge.h"
 #include "tracer/record/recorder.h"
 #include "tracer/record/traceback.h"
 
@@ -41,42 +40,6 @@ constexpr Milliseconds kTimeToRead{1000};
 /// How long a rank, which may be in the middle of a step, has to end by itself after
 /// another has died.
 constexpr Milliseconds kTimeToNotice{200};
-
-/// Returns `run.rank1.json` for `run.json`.
-std::string rank_file(const std::string& path, int rank) {
-  const size_t folder = path.find_last_of('/') + 1;
-  size_t dot = path.find(".json", folder);
-  if (dot == path.npos) dot = path.size();
-  return path.substr(0, dot) + ".rank" + std::to_string(rank) + path.substr(dot);
-}
-
-/// Rank 0 merges the ranks' files if they are all on this machine.
-void merge_rank_files(const RunConfig& c, int world, distributed::Store& store,
-                      Milliseconds timeout) {
-  const Writing writing;
-  std::vector<tracer::Trace> traces;
-  std::vector<std::string> files;
-  for (int rank = 0; rank < world; ++rank) {
-    store.get("trace/" + std::to_string(rank), timeout);
-    files.push_back(rank_file(c.output.trace, rank));
-    if (!std::filesystem::exists(files.back())) {
-      std::fprintf(stderr,
-                   "lockstep: %s is not on this machine; fix: collect all ranks' files "
-                   "and run `trace merge FILE… -o %s`\n",
-                   files.back().c_str(), c.output.trace.c_str());
-      return;
-    }
-    traces.push_back(tracer::read_trace(files.back()));
-  }
-  tracer::ClockReport clocks;
-  tracer::write_trace(tracer::merge_traces(std::move(traces), files, &clocks),
-                      c.output.trace);
-  for (const std::string& file : files) std::filesystem::remove(file);
-  if (!c.output.quiet) {
-    if (!clocks.text().empty()) std::printf("=> %s\n", clocks.text().c_str());
-    std::printf("=> trace written: %s (%d ranks)\n", c.output.trace.c_str(), world);
-  }
-}
 
 /// Waits until all ranks have reached the store with equal options. Throws an error
 /// naming a rank that has not.
@@ -357,11 +320,13 @@ int train_in_process(const RunConfig& given, const RankPlace& started) {
     }
     if (servers && place.main()) servers->close();
     watch.reset();
-    store->set("trace/" + std::to_string(place.rank), "written");
+    tell_of_trace(*store, c.output.trace, place.rank);
     if (!trace.empty() && place.main()) {
       c.output.trace = trace;
       merge_rank_files(c, place.processes(), *store, timeout);
     }
+    if (place.main()) tell_of_files(*store);
+    if (!place.main() && code != 0) wait_for_files(*store);
   } catch (const std::exception& error) {
     std::fflush(stdout);
     const std::string calls = tracer::traceback_text(tracer::take_traceback());

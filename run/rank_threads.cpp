@@ -217,7 +217,7 @@ int train_in_threads(const RunConfig& c, const DataSets& data, tracer::Trace* tr
     hooks.around = [&](train::Trainer& trainer) {
       if (shared && !c.output.trace.empty()) {
         const auto [first, last] =
-            Recording::traced_steps(c.output, planned_steps(c, data, place));
+            Recording::traced_steps(c, planned_steps(c, data, place));
         return meet_at_ends(gate, trainer, first, last);
       }
       if (!gates || shared) return;

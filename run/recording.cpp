@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <set>
@@ -108,7 +109,7 @@ Recording::Recording(const RunConfig& config, train::Trainer& trainer,
       devices_(devices),
       place_(place) {
   if (!config.output.trace.empty()) {
-    std::tie(first_, last_) = traced_steps(config.output, steps_planned);
+    std::tie(first_, last_) = traced_steps(config, steps_planned);
   }
   // Events are collected when no rank records, for which ranks would have to meet.
   time_all_ = !config.output.summary.empty() && !train::shares_memory(mode_of(config));
@@ -121,10 +122,15 @@ Recording::Recording(const RunConfig& config, train::Trainer& trainer,
   trainer.after_step = [this](const train::StepResult& result) { after(result); };
 }
 
-std::pair<int64_t, int64_t> Recording::traced_steps(const OutputConfig& output,
+std::pair<int64_t, int64_t> Recording::traced_steps(const RunConfig& config,
                                                     int64_t planned) {
-  if (planned == 0) throw UsageError("--trace: a run of 0 steps has nothing to record");
-  int64_t first = planned > 7 ? 2 : 0, last = planned > 7 ? 7 : planned;
+  const OutputConfig& output = config.output;
+  const bool continues = config.checkpoint.looked && !config.checkpoint.resume.empty();
+  if (planned == 0 && !continues) {
+    throw UsageError("--trace: a run of 0 steps has nothing to record");
+  }
+  const int64_t least = std::max<int64_t>(planned, 1);
+  int64_t first = planned > 7 ? 2 : 0, last = planned > 7 ? 7 : least;
   if (output.trace_steps.empty()) return {first, last};
   char rest = 0;
   if (std::sscanf(output.trace_steps.c_str(), "%ld:%ld%c", &first, &last, &rest) != 2 ||
@@ -132,7 +138,7 @@ std::pair<int64_t, int64_t> Recording::traced_steps(const OutputConfig& output,
     throw UsageError("--trace-steps must be A:B with 0 <= A < B, not '" +
                      output.trace_steps + "'");
   }
-  if (first >= planned) {
+  if (first >= planned && !continues) {
     throw UsageError(fmt::format("--trace-steps {}: this run has only steps 0 to {}",
                                  output.trace_steps, planned - 1));
   }
@@ -141,8 +147,8 @@ std::pair<int64_t, int64_t> Recording::traced_steps(const OutputConfig& output,
 
 std::function<bool(int64_t)> recording_boundaries(const RunConfig& config,
                                                   int64_t planned) {
-  const bool traces = !config.output.trace.empty() && planned > 0;
-  const auto traced = traces ? Recording::traced_steps(config.output, planned)
+  const bool traces = !config.output.trace.empty();
+  const auto traced = traces ? Recording::traced_steps(config, planned)
                              : std::pair<int64_t, int64_t>(-1, -1);
   const int64_t every = config.output.summary.empty() ? INT64_MAX : kDrainEvery;
   return [=](int64_t step) {
@@ -357,7 +363,8 @@ void Recording::write_trace() {
     if (event.is("phase") && event.name == "step") steps.insert(event.step);
   }
   const bool has_steps = place_.is_server() ? !trace_.events.empty() : !steps.empty();
-  if (!has_steps) {  // Ctrl-C came before the first
+  if (!has_steps) {  // a signal came before the first, or the run had none
+    if (place_.is_process && !place_.main()) return;  // rank 0 says it
     std::fprintf(stderr, "lockstep: no trace written: step %ld was not reached\n",
                  static_cast<long>(first_));
     return;

@@ -16,8 +16,9 @@ namespace lockstep::run {
 class Recording {
  public:
   /// Returns the steps [first, last) that `--trace` records. Throws UsageError if the
-  /// run has none of them.
-  static std::pair<int64_t, int64_t> traced_steps(const OutputConfig& output,
+  /// run has none of them, unless it continues another one by `--resume auto` or as a
+  /// restart: those steps may have been made before.
+  static std::pair<int64_t, int64_t> traced_steps(const RunConfig& config,
                                                   int64_t planned);
 
   /// Hooks into the trainer. Throws UsageError if none of the `steps_planned` steps

@@ -14,6 +14,9 @@ ENGINE_TEST = os.path.join(os.path.dirname(LOCKSTEP), "tests",
                            "engine_test")
 TOY64 = [*TOY, "--dtype", "float64", "--length", 60, "--steps", 8, "--timeout", 20,
          "--dist-url", "env://"]
+PIPELINE = ["train", "-a", "resnet18", "--dataset", "generated", "--length", 16, "-b",
+            8, "-j", 1, "--steps", 2, "--mode", "model-parallel", "--split", "layer2",
+            "--pipeline-schedule", "1f1b", "--micro-batches", 2]
 
 
 def mpirun(ranks, *more):
@@ -32,9 +35,9 @@ class Mpi(TempTest):
                                            "liblockstep_mpi.so")):
             raise unittest.SkipTest("this build has no MPI: libopenmpi-dev")
 
-    def losses(self, ranks, backend):
+    def losses(self, ranks, backend, training=TOY64):
         out = self.path(f"{backend}.json")
-        started = Run([*TOY64, "--dist-backend", backend, "--summary", out,
+        started = Run([*training, "--dist-backend", backend, "--summary", out,
                        "--trace", self.path(f"{backend}.trace.json")],
                       before=mpirun(ranks))
         self.addCleanup(started.kill)
@@ -47,6 +50,13 @@ class Mpi(TempTest):
         both = zip(self.losses(3, "mpi"), self.losses(3, "ring"), strict=True)
         for mpi, ring in both:
             self.assertAlmostEqual(mpi, ring, delta=1e-12)
+        run("trace", "check", self.path("mpi.trace.json"))
+
+    def test_pipelines_too(self):
+        """Losses are those of the ring, and every law holds."""
+        pipeline = [*PIPELINE, "--timeout", 20, "--dist-url", "env://"]
+        self.assertEqual(self.losses(2, "mpi", pipeline),
+                         self.losses(2, "ring", pipeline))
         run("trace", "check", self.path("mpi.trace.json"))
 
     def collectives(self, name, ranks, *more):

@@ -4,6 +4,7 @@ with the weights of one that was left alone."""
 import json
 import os
 import random
+import re
 import signal
 import struct
 import subprocess
@@ -155,6 +156,33 @@ class Preemption(PreemptionTest):
                 steps = len(json.load(file)["steps"])
             self.assertEqual(contents(self.newest(way))[0]["steps"], steps)
 
+    def test_before_the_first_traced_step(self):
+        trace = self.path("t.json")
+        part = self.begin("processes", "--trace", trace, "--trace-steps", "700:701")
+        part.wait_for(STEP, 3)
+        self.terminate(part)
+        self.assertEqual(part.end(), 128 + signal.SIGTERM)
+        self.assertEqual(part.err[0],
+                         "lockstep: no trace written: step 700 was not reached")
+        self.assertEqual(len(part.err), 2, part.err)
+        self.assertEqual(os.listdir(self.folder), ["parts"])
+
+    def test_workers_of_one_model(self):
+        """Each is at another batch, so that only the end of an epoch is kept."""
+        shared = [*SPARSE, "--mode", "hogwild", "--devices", 2, "--epochs", 10000,
+                  "--checkpoint", self.path("c"), "--resume", "auto"]
+        for strike, wanted in ((1, "there is none yet"),
+                               (201, "--resume auto begins epoch 1 again")):
+            part = Run(shared)
+            self.addCleanup(part.kill)
+            part.wait_for(STEP, strike)
+            self.terminate(part)
+            self.assertEqual(part.end(), 128 + signal.SIGTERM)
+            told, = [line for line in part.out if "=> no checkpoint in the mid" in line]
+            self.assertTrue(told.endswith("another batch; " + wanted) or strike > 1)
+        epoch, = re.findall(r"begins epoch (\d+) again", told)
+        self.assertEqual(place_of(contents(self.newest("c"))[0]), (int(epoch), 0))
+
     def test_checkpoints_are_in_the_trace_of_every_rank(self):
         """Rank 0 alone times all steps for the summary, and empties its recorder after
         every 16th."""
@@ -183,13 +211,18 @@ class Preemption(PreemptionTest):
     def test_one_rank_stops_them_all(self):
         """A batch system may preempt one machine."""
         url = ["--dist-url", f"tcp://127.0.0.1:{free_port()}", "--world-size", 2]
-        ranks = [Run([*TOY, *url, "--rank", rank, "--checkpoint", self.path("parts")])
+        trace = self.path("t.json")
+        ranks = [Run([*TOY, *url, "--rank", rank, "--checkpoint", self.path("parts"),
+                      "--trace", trace, "--trace-steps", "0:1000"])
                  for rank in (0, 1)]
         for rank in ranks:
             self.addCleanup(rank.kill)
         ranks[0].wait_for(STEP, 20)
         self.terminate(ranks[1])
-        self.assertEqual([rank.end() for rank in ranks], [128 + signal.SIGTERM] * 2)
+        self.assertEqual(ranks[1].end(), 128 + signal.SIGTERM)
+        # A launcher, such as mpirun, may kill rank 0 as soon as another one has ended.
+        self.assertTrue(os.path.exists(trace))
+        self.assertEqual(ranks[0].end(), 128 + signal.SIGTERM)
         self.assertRegex(ranks[0].err[0], "^lockstep: another rank was interrupted by "
                                           r"SIGTERM after \d+ steps$")
         self.assertGreater(place_of(contents(self.newest("parts"))[0]), (0, 0))
@@ -259,6 +292,27 @@ class Restarts(PreemptionTest):
         run(*again, *steps)
         with open(self.path("w"), "rb") as file:
             self.assertEqual(file.read(), whole)
+
+    def test_a_restart_without_traced_steps(self):
+        """They were made before the restart: their trace is kept."""
+        for way in "single", "threads", "processes":
+            words = [*WAYS[way], "--epochs", 1, "--checkpoint", self.path(way),
+                     "--resume", "auto", "--trace"]
+            traces = [self.path("t.json"), self.path("new.json")]
+            run(*words, traces[0])
+            with open(traces[0], "rb") as file:
+                kept = file.read()
+            for trace in traces:
+                out, error = run(*words, trace)
+                self.assertIn("=> all 1 epochs are done", out)
+                self.assertEqual(error, "lockstep: no trace written: step 0 was not "
+                                        "reached\n")
+            with open(traces[0], "rb") as file:
+                self.assertEqual(file.read(), kept)
+            self.assertFalse(os.path.exists(traces[1]))
+            _, error = run(*words[:-3], "--resume", self.newest(way), "--trace",
+                           traces[0], code=1 if way == "processes" else 2)
+            self.assertIn("--trace: a run of 0 steps has nothing to record", error)
 
     def test_auto_begins_anew_and_never_goes_back(self):
         short = [*SPARSE, "--gpu", 0, "--checkpoint", self.path("c"), "--epochs", 1]

@@ -157,6 +157,19 @@ class ServerRanks(TempTest):
                 self.assertEqual(ranks.end(), 143)
                 self.assertEqual(group_members(ranks.pid), [])
 
+    def test_several_machines_need_one_for_the_servers(self):
+        ps = [*TOY[:-2], "--timeout", 20]
+        _, error = run(*ps, "--devices", 2, *PROCESSES, "--world-size", 2, "--rank", 0,
+                       "--dist-url", "tcp://127.0.0.1:1", code=2)
+        fix = error.split("fix: on each machine NODE, from 0 to 1: ")[1].split(" train")
+        words = fix[0].replace("HOST:PORT", f"127.0.0.1:{free_port()}").split()
+        self.assertIn("train … --mode ps --servers 2, without", error)
+        nodes = [Run([str(node) if word == "NODE" else word for word in words] +
+                     [*ps, "--servers", 2]) for node in (0, 1)]
+        for node in nodes:
+            self.addCleanup(node.kill)
+        self.assertEqual([node.end() for node in nodes], [0, 0])
+
     def test_by_hand_and_with_the_launcher(self):
         few = [*TOY[:-2], "--steps", 3, "--servers", 1]
         url = f"tcp://127.0.0.1:{free_port()}"

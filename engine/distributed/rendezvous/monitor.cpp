@@ -18,6 +18,12 @@ Milliseconds interval_for(Milliseconds timeout) {
 constexpr Milliseconds kLastResort{1500};
 constexpr const char* kFix = "fix: restart all ranks";
 
+/// Returns by how much a wait that should have taken `wanted` has been too long.
+Milliseconds too_long(TimePoint since, Milliseconds wanted) {
+  const auto waited = std::chrono::duration_cast<Milliseconds>(Clock::now() - since);
+  return std::max(waited - wanted, Milliseconds(0));
+}
+
 /// The store dies with the process that hosts it. `error` is what its client noticed.
 std::string store_lost(const std::string& error) {
   return fmt::format("rank 0, which hosts the store, hangs or has died: {}; {}", error,
@@ -62,13 +68,17 @@ void Monitor::work() {
     round_over_ = true;
     store_trouble_ = trouble;
     std::string blame = trouble.empty() ? gone_or_failed() : store_lost(trouble);
+    if (!trouble.empty() && !blame_.empty()) blame = blame_;  // rank 0 ended by it, too
     if (blame.empty()) blame = hung();
     if (!blame.empty() && !closing_ && act_on(blame)) {
+      blame = after_own_silence(blame);
       lock.unlock();
       last_resort_(blame);
       lock.lock();
     }
+    waits_since_ = Clock::now();
     changed_.wait_for(lock, interval_, [this] { return closing_; });
+    note_pause(std::exchange(waits_since_, {}));
   }
 }
 
@@ -148,23 +158,56 @@ bool Monitor::store_answers() const {
          (round_over_ || Clock::now() - round_began_ < 2 * interval_ + kLastResort);
 }
 
+/// A process that was stopped, and goes on, finds that the others are gone. Only a
+/// thread that does nothing but wait can tell. mutex_ must be held.
+void Monitor::note_pause(TimePoint began) {
+  const Milliseconds more = too_long(began, interval_);
+  if (more < timeout_ / 2) return;
+  oversleep_ = more;
+  overslept_at_ = Clock::now();
+}
+
+std::string Monitor::after_own_silence(std::string reason) {
+  if (waits_since_ != TimePoint{}) note_pause(waits_since_);
+  const Milliseconds silence = oversleep_;
+  const bool recent = Clock::now() - overslept_at_ < timeout_;
+  if (silence == Milliseconds(0) || !recent) return reason;
+  return fmt::format(
+      "this rank was itself stopped, or had no CPU time, for {:.1f} s, so the others "
+      "may have ended without it: {}",
+      static_cast<double>(silence.count()) / 1000, reason);
+}
+
 std::string Monitor::explain(const std::string& error) {
+  std::string reason = reason_for(error);
+  std::lock_guard lock(mutex_);
+  return after_own_silence(std::move(reason));
+}
+
+/// Rank 0 ends, and its store with it, after any failure: one that is known blames
+/// another rank. `error` is what this rank's use of the store said, if it did.
+std::string Monitor::known_or(const std::string& error) const {
+  std::lock_guard lock(mutex_);
+  if (!blame_.empty()) return blame_;
+  return store_lost(store_trouble_.empty() ? error : store_trouble_);
+}
+
+std::string Monitor::reason_for(const std::string& error) {
   {
     std::lock_guard lock(mutex_);
     explaining_ = true;
   }
   const auto says = [&](const char* text) { return error.find(text) != error.npos; };
   // This thread may use the store, and find it lost, before the monitor's next round.
-  if (says("(hosted by rank 0)") && !says("hosts the store")) return store_lost(error);
+  if (says("(hosted by rank 0)") && !says("hosts the store")) return known_or(error);
   const bool broke = says("the connection to") || says("cannot reach rank");
   const bool late = says("did not reach");
   const auto deadline = deadline_after(Milliseconds(1000));
   while (true) {
-    const bool lost = !store_answers();
+    if (!store_answers()) return known_or(error);
     std::string blame;
     {
       std::lock_guard lock(mutex_);
-      if (lost) return store_lost(store_trouble_.empty() ? error : store_trouble_);
       blame = gone_or_failed();
       if (blame.empty() && (late || broke)) blame = silent();
       if (blame.empty()) blame = hung();

@@ -32,6 +32,8 @@ class Monitor {
 
   /// Call after a failure of this rank, with the exception's message. Returns one line
   /// naming the rank to blame, its collective, and a fix. Takes at most about a second.
+  /// If this process was itself stopped for more than half of the timeout, which is why
+  /// the others may have ended, the line says so first.
   /// If this rank caused the failure, notifies the others.
   std::string explain(const std::string& error);
 
@@ -60,6 +62,10 @@ class Monitor {
   std::string silent() const;
   std::string hung() const;
   std::string behind() const;
+  std::string known_or(const std::string& error) const;
+  std::string reason_for(const std::string& error);
+  void note_pause(TimePoint began);
+  std::string after_own_silence(std::string reason);
 
   std::shared_ptr<Store> store_;
   ProcessGroup& group_;
@@ -76,8 +82,11 @@ class Monitor {
   std::string store_trouble_;  ///< error of the latest exchange; empty if none
   std::string blame_;          ///< of the latest failure of another rank
   bool closing_ = false;
-  bool explaining_ = false;  ///< explain() was called
-  TimePoint blamed_at_{};    ///< time of the first observed failure; zero if none
+  bool explaining_ = false;    ///< explain() was called
+  TimePoint waits_since_{};    ///< start of the pause between two rounds; zero: none
+  Milliseconds oversleep_{0};  ///< by how much the latest long pause was too long
+  TimePoint overslept_at_{};   ///< its end
+  TimePoint blamed_at_{};      ///< time of the first observed failure; zero if none
 
   std::thread thread_;
 };

@@ -212,6 +212,31 @@ TEST(StoreMonitor, NamesRank0OnItsOwnThreadIfTheStoreIsLost) {
   EXPECT_EQ(said.get_future().get(), kNamesRank0);
 }
 
+/// A store whose host tells of a failure, and then ends.
+class EndingStore : public HashStore {
+ public:
+  Health beat(const Beat& mine) override {
+    const int before = beats++;
+    beats.notify_all();
+    if (before == 0) return HashStore::beat(mine);
+    throw StoreGone("the store at tcp://host:1 (hosted by rank 0) was lost");
+  }
+
+  std::atomic<int> beats = 0;
+};
+
+TEST(StoreMonitor, NamesTheRankThatFailedAlsoAfterRank0HasEndedByIt) {
+  const auto store = std::make_shared<EndingStore>();
+  store->set(failed_key(2), "out of memory");
+  ProcessGroup group(std::make_unique<NoCommunicator>(3));
+  Monitor monitor(store, group, milliseconds(500));
+  for (int seen = 0; seen < 3; seen = store->beats) store->beats.wait(seen);
+  for (const char* error : {"the connection to rank 0 broke",
+                            "the store at tcp://host:1 (hosted by rank 0) was lost"}) {
+    EXPECT_EQ(monitor.explain(error), "rank 2 failed: out of memory");
+  }
+}
+
 TEST(StoreMonitor, NamesRank0IfTheFailedCallUsedTheStore) {
   ProcessGroup group(std::make_unique<NoCommunicator>(3));
   Monitor monitor(std::make_shared<HashStore>(), group, milliseconds(500));
