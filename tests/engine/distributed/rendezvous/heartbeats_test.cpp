@@ -212,7 +212,7 @@ TEST(StoreMonitor, NamesRank0OnItsOwnThreadIfTheStoreIsLost) {
   EXPECT_EQ(said.get_future().get(), kNamesRank0);
 }
 
-/// A store whose host tells of a failure, and then ends.
+/// A store that reports a failure and is then lost.
 class EndingStore : public HashStore {
  public:
   Health beat(const Beat& mine) override {
