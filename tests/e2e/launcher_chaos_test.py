@@ -62,7 +62,7 @@ class Table:
 
 def cut(pids):
     """Closes a connection between two ranks, not one with rank 0's store, for both
-    ends. Returns whether there was one."""
+    ends. Returns the two ranks; none if there was no connection."""
     rank_of = {pid: rank for rank, pid in pids.items()}
     listening = {line[3].rpartition(":")[2] for line in sockets("-tlnpH")
                  if owner(line)[0] == pids[0]}
@@ -74,8 +74,8 @@ def cut(pids):
         ports = {end.rpartition(":")[2] for end in (one, other)}
         if (other, one) in ends and not ports & listening:
             shut_down(pid, descriptor)
-            return True
-    return False
+            return sorted([rank_of[pid], rank_of[ends[other, one][0]]])
+    return []
 
 
 def sockets(how):
@@ -156,10 +156,11 @@ class LauncherChaos(TempTest):
         self.survivors_traces(job, set(range(RANKS)) - {struck})
 
     def is_cut(self, job, fault, struck, _):
-        self.assertTrue(cut(job.pids()))
+        ends = cut(job.pids())
+        self.assertEqual(len(ends), 2)
         self.assertNotIn(0, job.end())
-        self.names(job.said(), r"the connection to rank \d broke during",
-                   set(range(RANKS)), job.names_all)
+        broke = "the connection to rank [{}{}] broke during".format(*ends)
+        self.names(job.said(), broke, set(range(RANKS)), job.names_all)
         self.survivors_traces(job, set(range(RANKS)))
 
     def names(self, said, pattern, ranks, all_of_them):
