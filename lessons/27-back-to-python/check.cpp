@@ -42,6 +42,14 @@ std::string about_factor(double factor) {
 LESSON_TEST(27, gradients_are_means,
             "average_gradients: the gradients of DistributedDataParallel") {
   for (const Facts& facts : facts_of(exam, "average", "average_gradients")) {
+    if (facts.contains("unfinished")) {
+      exam.equal("average_gradients: all-reduces that it has begun and not waited for",
+                 0, facts["unfinished"].get<int>(),
+                 {"with async_op=True an all-reduce has only begun when the call "
+                  "returns: wait() for each of them. One can end before another that "
+                  "was begun first, and backward of the next step does not wait",
+                  kMean});
+    }
     exam.that(!facts.contains("number"), "average_gradients: gradients afterwards",
               "a frozen parameter has none, as before",
               "one more or one fewer than before",
@@ -57,14 +65,9 @@ LESSON_TEST(27, gradients_are_means,
         "average_gradients: largest difference to DistributedDataParallel's "
         "gradients, relative",
         "at most 1e-12", fmt::format("{:.3g}", error),
-        {facts["asynchronous"]
-             ? "did you wait for the all-reduce before you read the tensor? With "
-               "async_op=True it has only begun: work.wait()" +
-                   (known.empty() ? "" : "; or: " + known)
-         : facts["untouched"]
-             ? "the gradients are each rank's own, as before: the mean "
-               "must be written into parameter.grad, on every rank"
-         : !known.empty() ? known
+        {facts["untouched"] ? "the gradients are each rank's own, as before: the mean "
+                              "must be written into parameter.grad, on every rank"
+         : !known.empty()   ? known
                           : "each gradient becomes its mean over all ranks, on all of "
                             "them",
          kMean});
@@ -110,6 +113,15 @@ LESSON_TEST(27, one_call_each, "the profile has one all-reduce for each gradient
 // --- hook
 
 LESSON_TEST(27, hook_means, "hook: the gradients of DistributedDataParallel") {
+  if (const Facts first = facts_of(exam, "hooked", "hook")[0]; first["early"]) {
+    exam.equal(
+        "hook: futures that are complete before the other ranks begin backward", 0,
+        first["complete"].get<int>(),
+        {"a future is complete when its value is there, and these means need all "
+         "ranks: return the all-reduce's own future, or then() of it, not one "
+         "whose result is set at once",
+         kHook});
+  }
   for (const Facts& facts : facts_of(exam, "hooked", "hook")) {
     const double error = facts["error"];
     const std::string known = about_factor(facts["factor"]);

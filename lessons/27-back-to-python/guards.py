@@ -53,8 +53,50 @@ def guard_references():
 
 
 calls, works = [], []  # of all_reduce, in this part
-waited_for = []  # numbers of works that the caller had to wait for
+before_wait = []  # functions that are called before the caller waits for an all-reduce
 all_reduce = dist.all_reduce
+
+
+class Work:
+    """An asynchronous all-reduce that notes whether its caller asks for its end."""
+
+    def __init__(self, work):
+        self.work, self.asked, self.future = work, False, work.get_future()
+
+    def wait(self, *arguments):
+        self.asked = True
+        for function in before_wait:
+            function()
+        return self.work.wait(*arguments)
+
+    def get_future(self):
+        self.asked = True
+        return self.future
+
+    def is_completed(self):
+        completed = self.work.is_completed()
+        self.asked |= completed
+        return completed
+
+    def __getattr__(self, name):
+        return getattr(self.work, name)
+
+
+def unfinished():
+    """How many all-reduces nobody has waited for: their end was not asked for, or has
+    not come."""
+    return sum(not work.asked or not work.future.done() for work in works)
+
+
+def unfinished_after(function, at_wait):
+    """Calls `function`, and `at_wait` whenever it is about to wait for an all-reduce,
+    and when it has returned. Returns how many all-reduces it has left unfinished."""
+    before_wait[:] = [at_wait]
+    function()
+    before_wait.clear()
+    left = unfinished()
+    at_wait()
+    return left
 
 
 def note_calls():
@@ -63,17 +105,20 @@ def note_calls():
     @functools.wraps(all_reduce)
     def noted(tensor, *arguments, **named):
         calls.append(tensor.numel() if isinstance(tensor, torch.Tensor) else -1)
+        if not named.get("async_op", len(arguments) > 2 and arguments[2]):
+            for function in before_wait:
+                function()
         work = all_reduce(tensor, *arguments, **named)
-        if work is not None:
-            works.append(work)
-        return work
+        if work is None:
+            return None
+        works.append(Work(work))
+        return works[-1]
 
     dist.all_reduce = dist.distributed_c10d.all_reduce = noted
 
 
 def wait_for_works():
     """A work's future is complete a moment before its event in the profile is."""
-    waited_for.append(len(works))
     for work in works:
-        work.wait()
+        work.work.wait()
     works.clear()

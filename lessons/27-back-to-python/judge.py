@@ -24,10 +24,11 @@ from torch.profiler import ProfilerActivity, profile, record_function
 from torch.utils.data.distributed import DistributedSampler
 
 from guards import (Reference, all_reduce, calls, guard_references, note_calls,
-                    reference, wait_for_works, waited_for, works)
+                    reference, unfinished_after, wait_for_works, works)
 
 WORLD, WIDTH, LAYERS, ROWS = 3, 256, 6, 4
 LATE = 4  # seconds that the other ranks wait for rank 0's hooks to return
+SOON = 1  # seconds that the last rank waits until rank 0 waits for it
 PATIENCE = 9  # seconds for one part
 ROUNDING = 1e-12  # relative
 
@@ -88,9 +89,9 @@ def difference(mine, theirs):
 
 def profiled(path, work):
     """Writes a profile of `work`, as the exercise does, but out of the learner's
-    reach."""
+    reach. Returns what it returns."""
     with profile(activities=[ProfilerActivity.CPU], record_shapes=True) as recorded:
-        work()
+        result = work()
         wait_for_works()
     events = [{"ph": "X", "cat": "cpu_op", "name": event.name, "pid": os.getpid(),
                "tid": event.thread, "ts": event.time_range.start,
@@ -101,6 +102,7 @@ def profiled(path, work):
     with open(path, "w", encoding="utf-8") as file:
         json.dump({"schemaVersion": 1, "distributedInfo": ranks,
                    "traceEvents": events}, file)
+    return result
 
 
 class Rank:
@@ -108,7 +110,7 @@ class Rank:
 
     def __init__(self, lab, folder, seed, rank, met):
         self.lab, self.folder, self.seed, self.rank = lab, folder, seed, rank
-        self.returned, self.joined = met
+        self.returned, self.joined, self.waits = met
         self.raised = None  # by the hook
 
     def path(self, name):
@@ -121,19 +123,27 @@ class Rank:
         return gradients(model)
 
     def average(self):
+        """The last rank begins when rank 0 waits for an all-reduce, or has ended: what
+        rank 0 has begun and does not wait for is unfinished then."""
         theirs, model = self.reference_gradients(), net()
         loss_of(model(images(self.rank))).backward()
         own, places = gradients(model), places_of(model)
         before = [p.detach().clone() for p in model.parameters()]
-        profiled(self.path("average"), lambda: self.lab.average_gradients(model))
-        asynchronous = waited_for[-1] > 0
+
+        def work():
+            if self.rank == WORLD - 1:
+                self.waits.wait(SOON)
+            return unfinished_after(lambda: self.lab.average_gradients(model),
+                                    self.waits.set if self.rank == 0 else int)
+
+        left = profiled(self.path("average"), work)
         mine = gradients(model)
         if len(mine) != len(theirs):
             return {"number": len(mine), "expected": len(theirs)}
         weights = all(torch.equal(a, b) for a, b in zip(before, model.parameters()))
         untouched = all(torch.equal(a, b) for a, b in zip(own, mine))
         return {**difference(mine, theirs), "weights_kept": weights,
-                "untouched": untouched, "asynchronous": asynchronous,
+                "untouched": untouched, "unfinished": left,
                 "in_place": places == places_of(model),
                 "sizes": [g.numel() for g in theirs], "calls": list(calls)}
 
@@ -158,6 +168,7 @@ class Rank:
             returned.append((bucket.buffer().data_ptr(), future))
             if bucket.is_last():
                 buckets[-1]["early"] = not self.joined.is_set()
+                buckets[-1]["complete"] = sum(f.done() for _, f in returned)
                 self.returned.set()
             return future
 
@@ -188,7 +199,7 @@ class Rank:
         self.note_norms(model, buckets, norms, theirs)
         return {**difference(gradients(model), theirs), "buckets": buckets,
                 "in_place": all(in_place), "early": buckets[-1].get("early", False),
-                "keys": sorted(norms)}
+                "complete": buckets[-1].get("complete", 0), "keys": sorted(norms)}
 
     def note_norms(self, model, buckets, norms, theirs):
         """Adds to each bucket what the hook wrote, and what it should have."""
@@ -370,7 +381,7 @@ def main():
             json.dump(about(error, path), file)
         return
     context = multiprocessing.get_context("fork")
-    met = context.Event(), context.Event()
+    met = context.Event(), context.Event(), context.Event()
     children = []
     for rank in range(WORLD):
         child = os.fork()

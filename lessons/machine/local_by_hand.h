@@ -35,12 +35,18 @@ class NotedStep : public sharing::LocalAccess {
   void note(const char* what) { text += (text.empty() ? "" : " ") + std::string(what); }
 };
 
+/// Returns what a rank does in one step: `step average`, or `nothing`.
+inline std::string calls_of(const sharing::LocalSgdOptions& options, int64_t step) {
+  const std::string text = NotedStep(options, step).text;
+  return text.empty() ? "nothing" : text;
+}
+
 /// Returns what a rank does in each of the steps 0 to `steps` − 1.
 inline std::vector<std::string> calls_in(const sharing::LocalSgdOptions& options,
                                          int64_t steps) {
   std::vector<std::string> all;
   for (int64_t step = 0; step < steps; ++step) {
-    all.push_back(NotedStep(options, step).text);
+    all.push_back(calls_of(options, step));
   }
   return all;
 }
@@ -59,8 +65,12 @@ inline std::vector<int64_t> averaged(const std::vector<std::string>& calls) {
 /// Elements of the parameters, 1,000 bytes together.
 inline const std::vector<int64_t> kElements{50, 1, 7, 64, 3};
 
-/// One rank's tensors on its device. Element k of all parameters is (rank + 1) · (k +
-/// 1), of the momentum ten times that, and of the buffers a hundred times.
+/// What the ranks begin with: no rank has the mean of all, or a sum of parts that looks
+/// like it.
+inline constexpr double kFactors[] = {2, 3, 7, 8};
+
+/// One rank's tensors on its device. Element k of all parameters is kFactors[rank] · (k
+/// + 1), of the momentum ten times that, and of the buffers a hundred times.
 struct RankByHand : public sharing::LocalAccess {
   RankByHand(Device device, distributed::ProcessGroup& group, int rank)
       : device(device), group(group), rank(rank), flat(make_flat()) {}
@@ -81,7 +91,7 @@ struct RankByHand : public sharing::LocalAccess {
   static std::vector<double> initial(double factor, int rank) {
     std::vector<double> numbers(125);
     for (size_t k = 0; k < numbers.size(); ++k) {
-      numbers[k] = factor * (rank + 1) * (static_cast<double>(k) + 1);
+      numbers[k] = factor * kFactors[rank] * (static_cast<double>(k) + 1);
     }
     return numbers;
   }
@@ -120,8 +130,10 @@ struct RankByHand : public sharing::LocalAccess {
 inline Because why_no_mean(double own, double sum, double got, int ranks) {
   const auto is = [&](double value) { return std::abs(got - value) < 1e-6 * sum; };
   if (got == 0) {
-    return {"in C++, `1 / group.size()` of integers is 0; write `1.0 /`",
-            "What is averaged"};
+    return {
+        "nothing was packed, or with a factor of 0: in C++, `1 / group.size()` of "
+        "integers is 0; write `1.0 /`",
+        "What is averaged"};
   }
   if (is(own)) {
     return {
@@ -132,12 +144,16 @@ inline Because why_no_mean(double own, double sum, double got, int ranks) {
   if (is(own / ranks)) {
     return {
         "this is the rank's own share of the mean: the sum was not there yet. Without "
-        "`wait()` nothing makes the copies wait for it",
+        "`wait()` nothing makes the copies wait for it, and what is packed after the "
+        "all-reduce is in no sum",
         "One flat tensor"};
   }
   if (is(sum)) {
-    return {"this is the sum over the ranks: a mean needs a factor of 1 / N, once",
-            "What is averaged"};
+    return {
+        "this is the sum over the ranks, N times the mean: the factor 1 / N is "
+        "missing, "
+        "or the mean was reduced once more",
+        "What is averaged"};
   }
   if (is(sum / ranks / ranks)) {
     return {"divided by N twice: once before the sum or once after it",

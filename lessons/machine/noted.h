@@ -1,4 +1,4 @@
-// A world of one rank that only notes what is all-reduced.
+// A world that only notes what this rank, the first one, all-reduces.
 #pragma once
 
 #include <cstdint>
@@ -12,10 +12,11 @@ namespace lockstep::lessons {
 
 class Noted : public distributed::Communicator {
  public:
+  explicit Noted(int size = 1) : size_(size) {}
   std::vector<std::pair<int64_t, int64_t>> buckets;  ///< (number, bytes), in order
   const char* algorithm() const override { return "noted"; }
   int rank() const override { return 0; }
-  int size() const override { return 1; }
+  int size() const override { return size_; }
   void all_reduce(distributed::Buffer, distributed::ReduceOp,
                   const distributed::Collective& call) override {
     buckets.emplace_back(call.bucket, call.bytes);
@@ -30,6 +31,9 @@ class Noted : public distributed::Communicator {
   void send(distributed::Buffer, int, const distributed::Collective&) override {}
   void recv(distributed::Buffer, int, const distributed::Collective&) override {}
   void abort(const std::string&) override {}
+
+ private:
+  const int size_;
 };
 
 }  // namespace lockstep::lessons

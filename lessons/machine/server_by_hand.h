@@ -37,7 +37,14 @@ class ServerByHand : public sharing::ServerAccess {
     return sharing::server_may_pull().in_use()(*this, options_, worker);
   }
   void pull(int worker) { workers_[worker].read = version_; }
-  void leave(int worker) { workers_[worker].left = true; }
+  /// The worker makes no more steps. As in the engine, an update is made if the
+  /// gradients that wait are enough now.
+  void leave(int worker) {
+    workers_[worker].left = true;
+    if (arrived_.empty() || arrived_.size() < needed()) return;
+    updates_in_push_ = 0;
+    update(arrived_, 1.0 / static_cast<double>(arrived_.size()));
+  }
   void set_clock(int worker, int64_t clock) { workers_[worker].clock = clock; }
 
   const std::vector<Made>& made() const { return made_; }

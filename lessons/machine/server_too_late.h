@@ -1,4 +1,5 @@
-// Lesson 22's backup worker: what becomes of a gradient that comes too late.
+// Lesson 22's backup worker and workers that leave: what becomes of a gradient that
+// comes too late, and of those that wait for one that never comes.
 #pragma once
 
 #include <random>
@@ -71,6 +72,49 @@ inline void check_too_late(const Exam& exam, int more) {
   exam.equal(which + ": updates when it takes part again", size_t(more) + 2,
              server.made().size(),
              {"the late worker counts as the others do", kTooLate});
+}
+
+/// Workers leave, and nobody waits for them.
+inline void check_who_has_left(const Exam& exam) {
+  ServerByHand server(4, {sharing::Consistency::sync});
+  server.leave(2);
+  for (const int worker : {3, 0, 1}) server.push(worker);
+  expect_update(
+      exam, "sync: 3 of 4 workers still make steps, and have pushed", server, 1,
+      {{0, 1, 3}, 1.0 / 3},
+      {"`server.needed()` says how many gradients an update waits for: 3", kTooLate},
+      {"the mean of those that are in it", kTooLate});
+  for (const int worker : {0, 1, 3}) server.pull(worker);
+  for (const int worker : {1, 3}) server.push(worker);
+  server.leave(0);  // the two that wait are enough now, and the engine updates
+  for (const int worker : {1, 3}) server.pull(worker);
+  server.push(3);
+  exam.equal(
+      "sync: updates when worker 0 has left, the engine has made the update that was "
+      "due, and one of the two other workers has pushed again",
+      size_t{2}, server.made().size(),
+      {"the engine makes an update, too: what has arrived at a server is "
+       "`server.arrived()`. A list of your own still has what was used",
+       kTooLate});
+  server.push(1);
+  expect_update(
+      exam, "sync: the update when both of them have pushed again", server, 3,
+      {{1, 3}, 0.5},
+      {"`server.needed()` is 2 now, and both gradients have arrived", kTooLate},
+      {"the mean of those that have arrived since the last update", kTooLate});
+  ServerByHand reserve(5, {.consistency = sharing::Consistency::sync, .backup = 1});
+  reserve.leave(4);
+  for (const int worker : {2, 0, 3}) reserve.push(worker);
+  exam.equal(
+      "sync with one backup worker: 1 of 5 workers has left, 3 have pushed. Updates",
+      size_t{0}, reserve.made().size(),
+      {"`server.needed()` is 4, as before: who has left was the reserve", kTooLate});
+  reserve.push(1);
+  expect_update(
+      exam, "sync with one backup worker: the 4 that are left have pushed", reserve, 1,
+      {{0, 1, 2, 3}, 0.25},
+      {"`server.needed()` is 4, as before: who has left was the reserve", kTooLate},
+      {"the mean of those that are in it", kTooLate});
 }
 
 }  // namespace lockstep::lessons

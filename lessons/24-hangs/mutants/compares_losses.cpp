@@ -1,5 +1,5 @@
 // rejected by: careful
-// because: a maximum of the losses
+// because: in which NaN gets lost
 //
 // The misconception: NaN is larger than anything. It compares as neither larger nor
 // smaller.

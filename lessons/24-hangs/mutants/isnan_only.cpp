@@ -1,5 +1,5 @@
 // rejected by: careful
-// because: infinity is not finite either
+// because: neither NaN nor infinity
 //
 // The misconception: NaN is the only number that spoils a mean.
 

@@ -1,5 +1,5 @@
 // rejected by: careful
-// because: or rank 0's
+// because: not only rank 0
 //
 // The misconception (WeatherGenerator#2724): the decision of rank 0 is that of all. The
 // loss of another rank gets into the mean.
