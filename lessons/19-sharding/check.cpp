@@ -281,12 +281,12 @@ LESSON_TEST(19, set_before_start, "the shard knows its epoch when the loader sta
           over = false;
         },
         [&] {
-          exam.that(!over, "after `step` has returned false, " + where, "`start`",
-                    "`step` again",
-                    {"the epoch ends when `step` returns false: how many steps there "
-                     "are does not follow from size(), which counts samples, not "
-                     "batches",
-                     kBefore});
+          exam.that(
+              !over, "after `step` has returned false, " + where, "`start`",
+              "`step` again",
+              {"the epoch ends when `step` returns false, and nothing else says so: "
+               "size() counts samples, not batches",
+               kBefore});
           over = left == 0;
           if (over) return false;
           --left;

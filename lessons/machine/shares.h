@@ -82,7 +82,8 @@ inline std::string named(const Exam& exam, const data::Share& share) {
 /// shuffled; `got` is without its padding.
 inline std::string why_not_dealt(data::Share share, const std::vector<int64_t>& got) {
   const std::string rule =
-      "positions rank, rank + world, rank + 2 world, …: the ranks take turns";
+      "positions rank, rank + world, rank + 2 world, …: the ranks take turns" +
+      std::string(share.drop_last ? ", and the end of the order is left out" : "");
   for (size_t i = 1; i < got.size(); ++i) {
     if (got[i] == got[0] + static_cast<int64_t>(i)) continue;
     share.shuffle = true;
@@ -295,7 +296,7 @@ inline Because because_of(const data::Share& share, const Counted& all, double g
   }
   return {
       "correct ones divided by samples, both summed over all ranks, and neither "
-      "with padding: positions at or after the length",
+      "with padding: positions at or after the length. All other samples count",
       "What padding does to an evaluation"};
 }
 
