@@ -1,10 +1,13 @@
-// Measures how fast two processes on one machine sum a tensor, alternating between our
-// ring, Gloo and, if mpirun started the processes, MPI.
-//   collectives_bench [ROUNDS]
-//   mpirun -np 2 collectives_bench [ROUNDS]
-// Prints algorithm bandwidth (bytes of the tensor per second) and ratios; checks no
-// limits.
+// Sums tensors between two processes on one machine with our ring, Gloo or, if mpirun
+// started the processes, MPI. Each line of rank 0's input, `BACKEND NUMEL REPEATS`, is
+// a measurement, which rank 0 answers with three numbers: the seconds of an all-reduce,
+// the CPU seconds of both ranks for it, and the share of the CPU that other programs
+// had meanwhile. `backends` is answered with those that this build has.
+//
+//   collectives_bench
+//   mpirun -np 2 collectives_bench
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,7 +18,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <map>
+#include <iostream>
+#include <sstream>
 #include <string>
 #include <vector>
 
@@ -28,20 +32,7 @@ using namespace lockstep::distributed;  // NOLINT
 using lockstep::DType;
 
 constexpr int kRanks = 2;
-constexpr double kDirty = 0.06;  ///< maximum CPU share of others in a sample
-
-/// A tensor size, and the number of all-reduces per sample.
-struct Case {
-  const char* name;
-  int64_t numel, repeats;
-};
-constexpr Case kCases[] = {{"1 KB", 250, 4000},       {"64 KB", 16'000, 2000},
-                           {"1 MB", 250'000, 400},    {"8 MB", 2'000'000, 50},
-                           {"45 MB", 11'173'962, 10}, {"400 MB", 100'000'000, 1}};
-
-struct Sample {
-  double seconds = 0, foreign = 0;
-};
+constexpr lockstep::Milliseconds kPatience(3'600'000);  // for the next line
 
 double wall_seconds() {
   const auto now = std::chrono::steady_clock::now().time_since_epoch();
@@ -72,7 +63,8 @@ double machine_cpu_seconds() {
 /// A rank's communicators and the number of the next collective.
 struct Rank {
   int rank;
-  std::map<std::string, std::unique_ptr<Communicator>> by_backend;
+  std::vector<std::string> names;
+  std::vector<std::unique_ptr<Communicator>> ways;  ///< the first is the ring
   int64_t seq = 0;
 
   void all_reduce(Communicator& way, Buffer data) {
@@ -83,90 +75,78 @@ struct Rank {
     way.all_reduce(data, ReduceOp::sum, call);
   }
   double sum_over_ranks(double value) {
-    all_reduce(*by_backend.at("ring"), {&value, 1, DType::f64});
+    all_reduce(*ways.front(), {&value, 1, DType::f64});
     return value;
   }
 };
 
-Sample take(Rank& rank, const std::string& backend, const Case& the,
-            std::vector<float>& values) {
-  Communicator& way = *rank.by_backend.at(backend);
-  const Buffer data{values.data(), the.numel, DType::f32};
-  std::fill(values.begin(), values.end(), 1.0f);
+struct Sample {
+  double seconds, cpu, foreign;
+};
+
+Sample take(Rank& rank, Communicator& way, int64_t numel, int64_t repeats) {
+  std::vector<float> values(numel, 1.0f);
+  const Buffer data{values.data(), numel, DType::f32};
   rank.all_reduce(way, data);  // warms up and synchronizes
   std::fill(values.begin(), values.end(), 0.0f);
   rank.sum_over_ranks(0);
   const double machine = machine_cpu_seconds(), own = own_cpu_seconds();
   const double start = wall_seconds();
-  for (int64_t i = 0; i < the.repeats; ++i) rank.all_reduce(way, data);
+  for (int64_t i = 0; i < repeats; ++i) rank.all_reduce(way, data);
   const double seconds = wall_seconds() - start;
   const double ours = rank.sum_over_ranks(own_cpu_seconds() - own);
   const double others = machine_cpu_seconds() - machine - ours;
   const auto cores = static_cast<double>(::sysconf(_SC_NPROCESSORS_ONLN));
-  return {seconds / static_cast<double>(the.repeats),
-          std::max(0.0, others / (seconds * cores))};
+  const auto count = static_cast<double>(repeats);
+  return {seconds / count, ours / count, std::max(0.0, others / (seconds * cores))};
 }
 
-double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + values.size() / 2, values.end());
-  return values[values.size() / 2];
-}
+/// What rank 0 was asked for, which it tells the other one; nothing at the input's end.
+struct Order {
+  double way = -1, numel = 0, repeats = 0;
+};
 
-void report(const Case& the, std::map<std::string, std::vector<Sample>>& samples) {
-  const auto bytes = static_cast<double>(the.numel * 4);
-  for (const auto& [backend, all] : samples) {
-    std::vector<double> clean;
-    double foreign = 0;
-    for (const Sample& sample : all) {
-      if (sample.foreign <= kDirty) clean.push_back(sample.seconds);
-      foreign = std::max(foreign, sample.foreign);
-    }
-    fmt::print("{:>6} {:>5}: ", the.name, backend);
-    if (clean.empty()) {
-      fmt::print("no clean sample");
+Order next_order(Rank& rank) {
+  Order order;
+  std::string line, name;
+  while (rank.rank == 0 && order.way < 0 && std::getline(std::cin, line)) {
+    std::istringstream(line) >> name >> order.numel >> order.repeats;
+    const auto found = std::find(rank.names.begin(), rank.names.end(), name);
+    if (found != rank.names.end()) {
+      order.way = static_cast<double>(found - rank.names.begin());
     } else {
-      fmt::print("{:6.2f} GB/s, {:.3f} ms", bytes / median(clean) * 1e-9,
-                 median(clean) * 1e3);
+      fmt::print("{}\n", fmt::join(rank.names, " "));
+      std::fflush(stdout);
     }
-    fmt::print(" ({} clean of {}, others' CPU at most {:.0f} %)\n", clean.size(),
-               all.size(), 100 * foreign);
   }
-  for (const auto& [peer, all] : samples) {
-    if (peer == "ring") continue;
-    std::vector<double> ratios;  // disturbances affect both samples of a round
-    for (size_t i = 0; i < all.size(); ++i) {
-      ratios.push_back(all[i].seconds / samples["ring"][i].seconds);
-    }
-    const auto [low, high] = std::minmax_element(ratios.begin(), ratios.end());
-    fmt::print(
-        "{:>6} ring is {:.2f} times as fast as {} ({:.2f}–{:.2f} over turns, "
-        "dirty ones too)\n",
-        the.name, median(ratios), peer, *low, *high);
-  }
+  rank.ways.front()->broadcast({&order, 3, DType::f64}, 0, [&] {
+    Collective call;
+    call.name = "broadcast";
+    call.seq = rank.seq++;
+    call.bytes = sizeof order;
+    return call;
+  }());
+  return order;
 }
 
-void run(Rank& rank, int rounds) {
-  for (const Case& the : kCases) {
-    std::vector<float> values(the.numel);
-    std::map<std::string, std::vector<Sample>> samples;
-    for (int round = 0; round < rounds; ++round) {
-      for (const auto& [backend, communicator] : rank.by_backend) {
-        samples[backend].push_back(take(rank, backend, the, values));
-      }
-    }
-    if (rank.rank == 0) report(the, samples);
+void serve(Rank& rank) {
+  for (Order order = next_order(rank); order.way >= 0; order = next_order(rank)) {
+    const Sample sample = take(rank, *rank.ways[static_cast<size_t>(order.way)],
+                               static_cast<int64_t>(order.numel),
+                               static_cast<int64_t>(order.repeats));
+    if (rank.rank > 0) continue;
+    fmt::print("{:.9f} {:.9f} {:.3f}\n", sample.seconds, sample.cpu, sample.foreign);
     std::fflush(stdout);
   }
 }
 
 }  // namespace
 
-int main(int argc, char** argv) {
-  const int rounds = argc > 1 ? std::max(1, std::atoi(argv[1])) : 5;
+int main() {
   const char* mpi_rank = std::getenv("OMPI_COMM_WORLD_RANK");
   const std::string file = fmt::format("/tmp/lockstep_collectives_bench.{}",
                                        mpi_rank ? ::getppid() : ::getpid());
-  Rank rank{mpi_rank ? std::atoi(mpi_rank) : ::fork() == 0 ? 1 : 0, {}, 0};
+  Rank rank{mpi_rank ? std::atoi(mpi_rank) : ::fork() == 0 ? 1 : 0, {}, {}, 0};
   try {
     const auto store =
         make_store(parse_init_method("file://" + file, rank.rank, kRanks), rank.rank,
@@ -174,10 +154,11 @@ int main(int argc, char** argv) {
     for (const std::string backend : {"ring", "gloo", "mpi"}) {
       if (backend == "gloo" && !has_gloo()) continue;
       if (backend == "mpi" && mpi_rank == nullptr) continue;
-      rank.by_backend[backend] =
-          make_communicator({backend, store, "127.0.0.1", rank.rank, kRanks});
+      rank.names.push_back(backend);
+      rank.ways.push_back(make_communicator(
+          {backend, store, "127.0.0.1", rank.rank, kRanks, kPatience}));
     }
-    run(rank, rounds);
+    serve(rank);
   } catch (const std::exception& error) {
     fmt::print(stderr, "rank {}: {}\n", rank.rank, error.what());
     return 1;
