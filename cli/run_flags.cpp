@@ -214,6 +214,10 @@ void add_own_flags(CLI::App& c, run::RunConfig& o) {
   c.add_option("--timeout", o.distributed.timeout,
                "seconds that ranks wait for each other")
       ->check(Numbers(0.1, 1e6));
+  c.add_option("--rdzv-timeout,--rdzv_timeout", o.distributed.rdzv_timeout,
+               "seconds that ranks wait for each other to start")
+      ->check(Numbers(0.1, 1e6))
+      ->default_str("that of --timeout");
   c.add_option("--trace", o.output.trace,
                "record a trace to this file (.json or .json.gz)");
   c.add_option(

@@ -84,57 +84,100 @@ Facts shared_options(const RunConfig& c) {
   return facts;
 }
 
-namespace {
-
-/// Returns how a rank's facts differ from rank 0's; "" if they do not.
-std::string difference(int rank, const Facts& theirs, const Facts& zeros) {
+std::string Difference::text_of(size_t count) const {
   std::vector<std::string> of_rank, of_zero;
-  for (size_t i = 0; i < std::min(zeros.size(), theirs.size()); ++i) {
-    if (theirs[i] == zeros[i]) continue;
+  for (size_t i = 0; i < count; ++i) {
     of_rank.push_back(shown(theirs[i].first, theirs[i].second));
     of_zero.push_back(shown(zeros[i].first, zeros[i].second));
   }
-  if (of_rank.empty()) return "";
-  return fmt::format(
-      "rank {} has {}, but rank 0 has {}; fix: start all ranks with the same options",
-      rank, fmt::join(of_rank, ", "), fmt::join(of_zero, ", "));
+  return fmt::format("rank {} has {}, but rank 0 has {}", rank,
+                     fmt::join(of_rank, ", "), fmt::join(of_zero, ", "));
 }
 
-/// Rank 0 compares for all: otherwise every rank would read what every other one says.
-std::string first_difference(distributed::Store& store,
-                             const std::vector<std::string>& keys) {
+namespace {
+
+std::optional<Difference> difference(int rank, const Facts& theirs,
+                                     const Facts& zeros) {
+  Difference found{rank, {}, {}, {}};
+  for (size_t i = 0; i < std::min(zeros.size(), theirs.size()); ++i) {
+    if (theirs[i] == zeros[i]) continue;
+    found.facts.push_back(i);
+    found.theirs.push_back(theirs[i]);
+    found.zeros.push_back(zeros[i]);
+  }
+  if (found.facts.empty()) return std::nullopt;
+  return found;
+}
+
+/// What rank 0 finds, for all: otherwise every rank would read what every other one
+/// says.
+Json verdict_of(distributed::Store& store, const std::vector<std::string>& keys,
+                Milliseconds timeout) {
+  try {
+    store.wait(keys, timeout);
+  } catch (const distributed::StoreTimeout& late) {
+    return {{"missing", late.keys()}};
+  }
   const auto facts_in = [&](const std::string& key) {
     return Json::parse(store.get(key)).get<Facts>();
   };
   const Facts zeros = facts_in(keys[0]);
   for (size_t rank = 1; rank < keys.size(); ++rank) {
-    const std::string differs =
-        difference(static_cast<int>(rank), facts_in(keys[rank]), zeros);
-    if (!differs.empty()) return differs;
+    const auto found = difference(static_cast<int>(rank), facts_in(keys[rank]), zeros);
+    if (!found) continue;
+    return {{"rank", found->rank},
+            {"facts", found->facts},
+            {"theirs", found->theirs},
+            {"zeros", found->zeros}};
   }
-  return "";
+  return Json::object();
 }
 
 }  // namespace
 
-void agree(distributed::Store& store, const std::string& about, const Facts& facts,
-           int rank, int world, Milliseconds timeout) {
-  const std::string verdict = about + "/compared";
+std::optional<Difference> compare(distributed::Store& store, const std::string& about,
+                                  const Facts& facts, int rank, int world,
+                                  Milliseconds timeout) {
+  const std::string key_of_verdict = about + "/compared";
   std::vector<std::string> keys;
   for (int r = 0; r < world; ++r) keys.push_back(about + "/" + std::to_string(r));
   store.set(keys[rank], Json(facts).dump());
   if (rank == 0) {
-    store.wait(keys, timeout);
-    store.set(verdict, first_difference(store, keys));
+    store.set(key_of_verdict, verdict_of(store, keys, timeout).dump());
   }
-  std::string differs;
+  Json verdict;
   try {
-    differs = store.get(verdict, timeout);
+    verdict = Json::parse(store.get(key_of_verdict, timeout));
   } catch (const distributed::StoreTimeout&) {
-    store.wait(keys, Milliseconds(0));  // names the rank that is missing
+    store.wait(keys, Milliseconds(0));  // names the ranks that are missing
     throw distributed::StoreTimeout({keys[0]}, store.describe(), timeout);
   }
-  if (!differs.empty()) throw std::runtime_error(differs);
+  if (verdict.contains("missing")) {
+    throw distributed::StoreTimeout(verdict["missing"], store.describe(), timeout);
+  }
+  if (verdict.empty()) return std::nullopt;
+  return Difference{verdict["rank"], verdict["facts"], verdict["theirs"],
+                    verdict["zeros"]};
+}
+
+void agree(distributed::Store& store, const std::string& about, const Facts& facts,
+           int rank, int world, Milliseconds timeout) {
+  const auto found = compare(store, about, facts, rank, world, timeout);
+  if (!found) return;
+  throw std::runtime_error(found->text() +
+                           "; fix: start all ranks with the same options");
+}
+
+std::string ranks_in(const std::vector<std::string>& keys) {
+  constexpr size_t kNamed = 8;
+  std::vector<std::string> ranks;
+  for (const std::string& key : keys) ranks.push_back(key.substr(key.rfind('/') + 1));
+  if (ranks.size() == 1) return "rank " + ranks[0];
+  const size_t more = ranks.size() > kNamed ? ranks.size() - kNamed : 0;
+  const std::string last =
+      more > 0 ? fmt::format("{} others", more) : std::move(ranks.back());
+  ranks.resize(more > 0 ? kNamed : ranks.size() - 1);
+  return fmt::format("ranks {} and {}", fmt::join(ranks, ", "), last);
 }
 
 }  // namespace lockstep::run

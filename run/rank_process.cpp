@@ -19,6 +19,7 @@
 #include "engine/distributed/rendezvous/monitor.h"
 #include "engine/sharing/death_watch.h"
 #include "engine/train/trainer.h"
+#include "run/data_fingerprint.h"
 #include "run/pipeline.h"
 #include "run/printable.h"
 #include "run/process_hooks.h"
@@ -42,7 +43,7 @@ constexpr Milliseconds kTimeToRead{1000};
 constexpr Milliseconds kTimeToNotice{200};
 
 /// Waits until all ranks have reached the store with equal options. Throws an error
-/// naming a rank that has not.
+/// naming the ranks that have not.
 void meet(distributed::Store& store, const RunConfig& c, const RankPlace& place,
           Milliseconds timeout) {
   try {
@@ -51,12 +52,11 @@ void meet(distributed::Store& store, const RunConfig& c, const RankPlace& place,
     agree(store, "ready", facts, place.rank, place.processes(), timeout);
   } catch (const distributed::StoreTimeout& late) {
     const std::string refusal = store.refusal();
-    const std::string missing = late.keys()[0].substr(late.keys()[0].find('/') + 1);
     throw std::runtime_error(
-        fmt::format("rank {}: rank {} did not join within {:g} s; {}", place.rank,
-                    missing, static_cast<double>(timeout.count()) / 1000,
-                    refusal.empty() ? "fix: start it, with the same world size on all "
-                                      "ranks"
+        fmt::format("rank {}: {} did not join within {:g} s; {}", place.rank,
+                    ranks_in(late.keys()), static_cast<double>(timeout.count()) / 1000,
+                    refusal.empty() ? "fix: start all ranks within --rdzv-timeout, "
+                                      "with the same world size"
                                     : refusal));
   }
 }
@@ -131,7 +131,7 @@ void on_interrupt(int signal, siginfo_t* info, void*) {
 }
 
 void handle_interrupts() {
-  struct sigaction action{};
+  struct sigaction action {};
   action.sa_sigaction = on_interrupt;
   action.sa_flags = SA_SIGINFO | SA_RESTART;
   ::sigaction(SIGINT, &action, nullptr);
@@ -159,6 +159,19 @@ std::string launched_text(const RankPlace& place) {
                      place.local_world);
 }
 
+/// A file is protected by its permissions; ranks of one machine by their address.
+void advise_a_secret(const RunConfig& c, const RankPlace& place,
+                     const distributed::InitMethod& init) {
+  const bool is_file = init.kind == distributed::InitMethod::Kind::file;
+  const int machines = place.neighbours->machines();
+  const bool trusts_all = machines > 1 && !is_file && init.credentials.secret.empty();
+  if (!place.main() || c.output.quiet || !trusts_all) return;
+  fmt::print(
+      "=> note: no secret for {} machines: any program that reaches rank 0 can "
+      "take part; fix: set {} on all of them\n",
+      machines, distributed::kSecretFileVariable);
+}
+
 /// Waits for all ranks, and for their common time origin and seed.
 std::shared_ptr<distributed::Store> meet_at_store(RunConfig& c, RankPlace& place,
                                                   const distributed::InitMethod& init,
@@ -182,6 +195,7 @@ std::shared_ptr<distributed::Store> meet_at_store(RunConfig& c, RankPlace& place
   if (place.main()) distributed::forget_place(init);
   meet_machines(*store, c, place, name_run(*store, c, place, timeout));
   set_gpu_shift(place.local_rank - place.rank);
+  advise_a_secret(c, place, init);
   return store;
 }
 
@@ -252,13 +266,18 @@ void say_what_ranks_run(const RunConfig& c, const DataSets& data,
 int train_in_process(const RunConfig& given, const RankPlace& started) {
   RunConfig c = given;
   RankPlace place = started;
-  const auto timeout = Milliseconds(static_cast<int64_t>(c.distributed.timeout * 1000));
+  const auto milliseconds = [](double seconds) {
+    return Milliseconds(static_cast<int64_t>(seconds * 1000));
+  };
+  const auto timeout = milliseconds(c.distributed.timeout);
+  const auto to_start =
+      milliseconds(c.distributed.rdzv_timeout.value_or(c.distributed.timeout));
   require_rank_per_device(c, place.world);
   separate_servers(c, place);
   become_rank(c, place);
   auto init = distributed::parse_init_method(place.init, place.rank, place.processes());
   init.credentials = distributed::read_credentials(c.environment.variables);
-  const auto store = place.store = meet_at_store(c, place, init, timeout);
+  const auto store = place.store = meet_at_store(c, place, init, to_start);
   make_groups(c, place, timeout);
   if (!computes(c.device.type)) {
     place.stop_notice = std::make_shared<train::StopNotice>(store);
@@ -287,10 +306,7 @@ int train_in_process(const RunConfig& given, const RankPlace& started) {
   int code = 0;
   try {
     const DataSets data = open_data(c);
-    agree(*store, "data",
-          {{"training samples:", std::to_string(data.train->size())},
-           {"test samples:", std::to_string(data.test->size())}},
-          place.rank, place.processes(), timeout);
+    agree_on_data(*store, data, place.rank, place.processes(), timeout);
     configure(c);
     say_what_ranks_run(c, data, place);
     place.shared = shared_model_of(c, place, store, timeout);

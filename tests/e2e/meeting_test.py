@@ -132,6 +132,17 @@ class Meeting(TempTest):
         self.assertTrue(any("training samples: " in line
                             for rank in ranks for line in rank.err), ranks[0].err)
 
+    def test_a_time_limit_for_the_start_alone(self):
+        """All learn from rank 0 who is missing, and need not wait for longer."""
+        url = f"tcp://127.0.0.1:{free_port()}"
+        ranks = [self.start(["--world-size", 4, "--rank", rank, "--dist-url", url,
+                             "--timeout", 600, *more])
+                 for rank, more in ((0, ["--rdzv-timeout", 1.5]), (2, []))]
+        for rank in ranks:
+            self.assertEqual(rank.end(), 1)
+            self.assertIn("ranks 1 and 3 did not join within", rank.err[0])
+            self.assertIn("fix: start all ranks within --rdzv-timeout", rank.err[0])
+
     def test_ctrl_c_while_waiting(self):
         for where in f"tcp://127.0.0.1:{free_port()}", f"file://{self.path('store')}":
             rank = self.start(["--world-size", 2, "--rank", 0, "--dist-url", where,

@@ -34,8 +34,10 @@ class CountedStore : public HashStore {
 };
 
 /// Returns each rank's error; "" if it agreed. Rank `absent` does not take part.
+/// Rank 0 waits for `timeout`, the others for `of_others` if it is not 0.
 std::vector<std::string> errors_of(HashStore& store, const std::vector<Facts>& facts,
-                                   Milliseconds timeout, int absent = -1) {
+                                   Milliseconds timeout, int absent = -1,
+                                   Milliseconds of_others = Milliseconds(0)) {
   const int world = static_cast<int>(facts.size());
   std::vector<std::string> errors(facts.size());
   std::vector<std::thread> ranks;
@@ -43,9 +45,11 @@ std::vector<std::string> errors_of(HashStore& store, const std::vector<Facts>& f
     if (rank == absent) continue;
     ranks.emplace_back([&, rank] {
       try {
-        agree(store, "ready", facts[rank], rank, world, timeout);
+        const bool own = rank > 0 && of_others.count() > 0;
+        agree(store, "ready", facts[rank], rank, world, own ? of_others : timeout);
       } catch (const StoreTimeout& late) {
-        errors[rank] = "no " + late.keys().at(0);
+        errors[rank] = "no";
+        for (const std::string& key : late.keys()) errors[rank] += " " + key;
       } catch (const std::exception& error) {
         errors[rank] = error.what();
       }
@@ -86,6 +90,20 @@ TEST(RankAgreement, NamesARankThatIsMissing) {
     expected[absent] = "";
     EXPECT_EQ(errors_of(store, facts, Milliseconds(30), absent), expected);
   }
+}
+
+TEST(RankAgreement, RankZerosVerdictNamesTheMissingBeforeTheOthersTimeIsOver) {
+  HashStore store;
+  EXPECT_EQ(errors_of(store, std::vector<Facts>(3), Milliseconds(30), 2, kLongEnough),
+            (std::vector<std::string>{"no ready/2", "no ready/2", ""}));
+}
+
+TEST(RankAgreement, WordsForTheMissing) {
+  EXPECT_EQ(ranks_in({"ready/3"}), "rank 3");
+  EXPECT_EQ(ranks_in({"ready/3", "ready/5", "ready/70"}), "ranks 3, 5 and 70");
+  std::vector<std::string> many;
+  for (int i = 1; i < 100; ++i) many.push_back("ready/" + std::to_string(i));
+  EXPECT_EQ(ranks_in(many), "ranks 1, 2, 3, 4, 5, 6, 7, 8 and 91 others");
 }
 
 }  // namespace

@@ -20,7 +20,9 @@ namespace lockstep::distributed {
 namespace {
 
 constexpr uint32_t kMagic = 0x52534b4c;  // "LKSR"
-constexpr size_t kBounceBytes = 256 << 10;
+/// Messages move in pieces, sending and receiving in turns: while one piece is summed,
+/// the system transfers the next ones. Pieces of this size stay in the cache.
+constexpr size_t kPieceBytes = 256 << 10;
 
 /// The wire format of tags. All ranks must have the same byte order.
 struct WireTag {
@@ -63,7 +65,7 @@ class TcpTransport::Sending {
   }
   int64_t began() const { return began_; }
 
-  /// Moves as many bytes as possible without blocking. Returns whether any moved.
+  /// Moves at most a piece without blocking. Returns whether any byte moved.
   bool go_on() {
     const size_t before = moved_;
     const Stage stage = stage_;
@@ -95,12 +97,11 @@ class TcpTransport::Sending {
 
   void write(const void* data, size_t bytes, Stage next) {
     if (data == nullptr) bytes = 0;  // devices that compute nothing move nothing
-    while (moved_ < bytes) {
+    if (moved_ < bytes) {
       const auto sent = ::send(channel_.get(), static_cast<const char*>(data) + moved_,
-                               bytes - moved_, MSG_NOSIGNAL);
-      const size_t now = move_some(sent, out_.to, call_, false);
-      if (now == 0) return;
-      moved_ += now;
+                               std::min(kPieceBytes, bytes - moved_), MSG_NOSIGNAL);
+      moved_ += move_some(sent, out_.to, call_, false);
+      if (moved_ < bytes) return;
     }
     moved_ = 0;
     stage_ = next;
@@ -122,7 +123,7 @@ class TcpTransport::Receiving {
   Receiving(const Incoming& in, const Fd& channel, int rank, const Collective& call,
             std::vector<char>& bounce)
       : in_(in), channel_(channel), rank_(rank), call_(call), bounce_(bounce) {
-    bounce_.resize(kBounceBytes);
+    bounce_.resize(kPieceBytes);
     ready_.tag = in.tag;
   }
 
@@ -169,22 +170,21 @@ class TcpTransport::Receiving {
     stage_ = Stage::data;
   }
 
-  /// Receives directly into the destination or, if the bytes are to be combined with
-  /// existing data, into a buffer that fits in the cache.
+  /// Receives a piece, directly into the destination or, if the bytes are to be
+  /// combined with existing data, into a buffer that fits in the cache.
   void read_data() {
     const size_t bytes = in_.data.bytes();
     char* const place = static_cast<char*>(in_.data.data);
     const size_t item = item_size(in_.data.dtype);
-    while (place && moved_ < bytes) {
+    if (place && moved_ < bytes) {
       const bool direct = !in_.combine;
       char* into = direct ? place + moved_ : bounce_.data() + held_;
-      const size_t room =
-          direct ? bytes - moved_ : std::min(bounce_.size() - held_, bytes - moved_);
+      const size_t room = std::min(kPieceBytes - (direct ? 0 : held_), bytes - moved_);
       const auto got = ::recv(channel_.get(), into, room, 0);
       const size_t now = move_some(got, in_.from, call_, true);
-      if (now == 0) return;
       moved_ += now;
       if (!direct) combine(now, item);
+      if (moved_ < bytes) return;
     }
     stage_ = Stage::done;
   }
