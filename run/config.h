@@ -74,9 +74,9 @@ struct RecipeConfig {
 struct DeviceConfig {
   DeviceType type = DeviceType::cpu;
   std::shared_ptr<const tracer::Hardware> hardware;  ///< `emulated` only
-  std::function<void(int64_t)> sleep_until;  ///< … replaced by tests; see Pace
-  int count = 0;                             ///< 0: all GPUs, or 4 virtual devices
-  std::optional<int> gpu;                    ///< train on this GPU only
+  std::function<void(int64_t)> sleep_until;          ///< … replaced by tests; see Pace
+  int count = 0;                     ///< 0: all GPUs, or 4 virtual devices
+  std::optional<int> gpu;            ///< train on this GPU only
   std::vector<int> device_ids;       ///< DP, the notebook: empty means 0, 1, …
   std::optional<int> output_device;  ///< DP, the notebook: default device_ids[0]
   int threads = 0;  ///< per device; 0: 1, or all cores for a single device

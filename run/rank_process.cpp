@@ -131,7 +131,7 @@ void on_interrupt(int signal, siginfo_t* info, void*) {
 }
 
 void handle_interrupts() {
-  struct sigaction action {};
+  struct sigaction action{};
   action.sa_sigaction = on_interrupt;
   action.sa_flags = SA_SIGINFO | SA_RESTART;
   ::sigaction(SIGINT, &action, nullptr);

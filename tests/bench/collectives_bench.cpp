@@ -131,9 +131,9 @@ Order next_order(Rank& rank) {
 
 void serve(Rank& rank) {
   for (Order order = next_order(rank); order.way >= 0; order = next_order(rank)) {
-    const Sample sample = take(rank, *rank.ways[static_cast<size_t>(order.way)],
-                               static_cast<int64_t>(order.numel),
-                               static_cast<int64_t>(order.repeats));
+    const Sample sample =
+        take(rank, *rank.ways[static_cast<size_t>(order.way)],
+             static_cast<int64_t>(order.numel), static_cast<int64_t>(order.repeats));
     if (rank.rank > 0) continue;
     fmt::print("{:.9f} {:.9f} {:.3f}\n", sample.seconds, sample.cpu, sample.foreign);
     std::fflush(stdout);
