@@ -4,8 +4,8 @@
 Runs with and without an attacker alternate. The attacker has a low priority (`nice -n
 19`), so that the CPU that it uses itself counts little. It attacks the store's port and
 the ports of the ranks' ring until the run ends. The time of a run is that of its steps
-(`--summary`), without the start; the ratio is that of a pair of runs. With
-`--one-by-one`, each attack has its own pairs.
+(`--summary`), without the start; its CPU time is that of both ranks. The ratio is that
+of a pair of runs. With `--one-by-one`, each attack has its own pairs.
 
     tests/bench/trust.py [--pairs 5] [--steps 4000] [--one-by-one]
 """
@@ -148,12 +148,14 @@ def text_of(log):
 
 
 def run(steps, attacks):
-    """Trains. Returns the seconds of all steps, and the ports that were attacked."""
+    """Trains. Returns the seconds of all steps, the CPU seconds of the ranks, and the
+    ports that were attacked."""
     port, attackers = free_port(), []
     with tempfile.TemporaryDirectory() as folder:
         summary = os.path.join(folder, "summary.json")
         words = [LOCKSTEP, "train", "-a", "toy", "--device-type", "reference",
-                 "-b", "64", "--length", "64000", "--epochs", "1000000", "--steps", str(steps),
+                 "-b", "64", "--length", "64000", "--epochs", "1000000",
+                 "--steps", str(steps),
                  "-p", "1000", "--dist-backend", "ring", "--world-size", "2",
                  "--dist-url", f"tcp://127.0.0.1:{port}", "--summary", summary]
         logs = [open(os.path.join(folder, f"{rank}.log"), "w+") for rank in (0, 1)]
@@ -168,31 +170,38 @@ def run(steps, attacks):
             attackers = [subprocess.Popen(
                 ["nice", "-n", "19", sys.executable, __file__, "--attack",
                  json.dumps([attacks, ports])])]
-        codes = [rank.wait() for rank in ranks]
+        ended = [os.wait4(rank.pid, 0) for rank in ranks]
+        for rank, (_, status, _) in zip(ranks, ended):
+            rank.returncode = os.waitstatus_to_exitcode(status)
         for attacker in attackers:
             attacker.kill()
             attacker.wait()
         ends = [text_of(log)[-300:] for log in logs]
         for log in logs:
             log.close()
-        if any(codes):
+        if any(rank.returncode for rank in ranks):
             sys.exit(f"a rank failed during {attacks}: {ends}")
         with open(summary) as file:
-            return sum(step["seconds"] for step in json.load(file)["steps"]), ports
+            seconds = sum(step["seconds"] for step in json.load(file)["steps"])
+        cpu = sum(usage.ru_utime + usage.ru_stime for _, _, usage in ended)
+        return seconds, cpu, ports
 
 
 def compare(name, attacks, args):
-    pairs, ports = [], []
+    pairs = []
     for pair in range(args.pairs):
         times = {}
         for attacked in (pair % 2 == 0, pair % 2 == 1):
-            times[attacked], ports = run(args.steps, attacks if attacked else [])
+            times[attacked] = run(args.steps, attacks if attacked else [])
         pairs.append((times[True], times[False]))
-    ratios = [attacked / quiet for attacked, quiet in pairs]
-    print(f"| {name} | {statistics.median(t for t, _ in pairs):.2f} "
-          f"| {statistics.median(t for _, t in pairs):.2f} "
-          f"| {statistics.median(ratios):.3f} ({min(ratios):.3f}–{max(ratios):.3f}) "
-          f"| {len(ports)} |", flush=True)
+    cells = [name]
+    for i in (0, 1):  # the clock, the CPU
+        cells += [f"{statistics.median(run[i] for run in runs):.2f}"
+                  for runs in zip(*pairs)]
+        ratios = [attacked[i] / alone[i] for attacked, alone in pairs]
+        cells.append(f"{statistics.median(ratios):.3f} "
+                     f"({min(ratios):.3f}–{max(ratios):.3f})")
+    print("| " + " | ".join([*cells, str(len(times[True][2]))]) + " |", flush=True)
 
 
 def main():
@@ -204,8 +213,9 @@ def main():
     args = parser.parse_args()
     if args.attack:
         attack_until_killed(*json.loads(args.attack))
-    print("| attacks | s, attacked | s, alone | ratio | ports |")
-    print("| --- | ---: | ---: | --- | ---: |")
+    print("| attacks | s, attacked | s, alone | ratio "
+          "| CPU s, attacked | CPU s, alone | ratio | ports |")
+    print("| --- | ---: | ---: | --- | ---: | ---: | --- | ---: |")
     if args.one_by_one:
         for name in ATTACKS:
             compare(name, [name], args)
