@@ -47,7 +47,14 @@ class Addresses(Machines):
                            self.hosts("10.77.0.1 head\n")])
 
     def test_localhost_on_the_master(self):
-        self.train([self.url("localhost"), self.url("10.77.0.1")])
+        ranks = self.train([self.url("localhost"), self.url("10.77.0.1")])
+        note = "=> note: no secret for 2 machines"
+        self.assertEqual([sum(note in line for line in rank.out) for rank in ranks],
+                         [1, 0])
+
+    def test_machines_with_a_secret(self):
+        ranks = self.train([self.url("10.77.0.1")] * 2, LOCKSTEP_SECRET="of both")
+        self.assertNotIn("no secret", "".join([*ranks[0].out, *ranks[1].out]))
 
     def test_any_address_on_the_master(self):
         self.train([self.url("0.0.0.0"), self.url("10.77.0.1")])
