@@ -1,67 +1,25 @@
 #include <algorithm>
+#include <functional>
+#include <map>
 #include <memory>
 #include <random>
+#include <stdexcept>
+#include <thread>
 
+#include "engine/autograd/engine.h"
 #include "engine/nn/module_call.h"
 #include "engine/ops/copy.h"
 #include "engine/ops/ops.h"
 #include "lessons/machine/exam.h"
+#include "lessons/machine/meeting.h"
+#include "lessons/machine/modules_with_hooks.h"
 #include "lessons/machine/predicates.h"
+#include "tracer/record/recorder.h"
 
 namespace lockstep::lessons {
 namespace {
 
-constexpr Device kDevice{DeviceType::reference, 0};
-
-using Log = std::vector<std::string>;
-
-double number_in(const Tensor& tensor) { return values(tensor).at(0); }
-
-std::string shown(const Tensor& tensor) {
-  return tensor.defined() ? fmt::format("{}", number_in(tensor)) : "undefined";
-}
-
-/// Triples its input, and writes to a log that it did.
-class Triple : public nn::Module {
- public:
-  explicit Triple(Log& log) : log_(log) {}
-  Tensor forward(const Tensor& input) override {
-    log_.push_back(fmt::format("forward({})", shown(input)));
-    return input.defined() ? ops::scale(input, 3) : input;
-  }
-  const char* type_name() const override { return "Triple"; }
-  nn::ModulePtr make_like() const override { return std::make_shared<Triple>(log_); }
-
- private:
-  Log& log_;
-};
-
-/// A module with hooks that write to a log what they see. `times` 0: the hook returns
-/// an undefined tensor; otherwise, what it sees, times this number.
-struct Hooked {
-  Log log;
-  Triple module{log};
-
-  void pre_hook(double times = 0) {
-    const size_t index = module.forward_pre_hooks().size();
-    module.register_forward_pre_hook([=, this](nn::Module&, const Tensor& input) {
-      log.push_back(fmt::format("pre-hook {}({})", index, shown(input)));
-      return times == 0 || !input.defined() ? Tensor() : ops::scale(input, times);
-    });
-  }
-  void hook(double times = 0) {
-    const size_t index = module.forward_hooks().size();
-    module.register_forward_hook([=, this](nn::Module&, const Tensor& input,
-                                           const Tensor& output) {
-      log.push_back(fmt::format("hook {}({}, {})", index, shown(input), shown(output)));
-      return times == 0 || !output.defined() ? Tensor() : ops::scale(output, times);
-    });
-  }
-  std::string call(double input) {
-    const Tensor host = Tensor::from({input}, {1}, DType::f64);
-    return shown(module(ops::copy_to(host, kDevice, {"h2d", "numbers"})));
-  }
-};
+using namespace hooks;
 
 LESSON_TEST(13, runs_forward, "model(x) runs forward once and returns its result") {
   Hooked net;
@@ -72,6 +30,13 @@ LESSON_TEST(13, runs_forward, "model(x) runs forward once and returns its result
               "The chain"});
   exam.equal("the result of model(5)", std::string("15"), result,
              {"what forward returns is what model(x) returns", "The chain"});
+  const Tensor leaf = on_device(5).detach().set_requires_grad(true);
+  const Tensor output = net.module(leaf);
+  if (output.requires_grad()) output.backward();
+  exam.equal("the gradient of model(x) for x", std::string("3"), shown(leaf.grad()),
+             {"forward gets the very tensor that the caller passed, and the caller the "
+              "one that forward returned: a copy or .detach() ends backward there",
+              "The chain"});
 }
 
 LESSON_TEST(13, order, "pre-hooks run before forward, hooks after it") {
@@ -184,6 +149,75 @@ LESSON_TEST(13, any_hooks, "the same holds for any number of hooks") {
   }
 }
 
+LESSON_TEST(13, every_module, "inner modules have their hooks, and evaluation too") {
+  for (const bool training : {true, false}) {
+    const autograd::GradMode mode(training);
+    Hooked net;
+    net.pre_hook();
+    net.hook(2);
+    net.module.train(training);
+    Outer outer(net.module);
+    outer.train(training);
+    const std::string result = shown(outer(on_device(5)));
+    const std::string when = training ? "in training" : "in evaluation";
+    const Because because{
+        "every call of a module is the same chain: that of a layer inside of a model, "
+        "with or without training",
+        "The chain"};
+    exam.equal("calls of a layer's hooks in a call of its model, " + when,
+               Log{"pre-hook 0(5)", "forward(5)", "hook 0(5, 15)"}, net.log, because);
+    exam.equal("the result of that model, " + when, std::string("30"), result, because);
+  }
+}
+
+LESSON_TEST(13, exceptions, "what a hook or forward throws reaches the caller") {
+  const std::vector<std::string> places = {"a pre-hook", "forward", "a hook"};
+  for (const std::string& place : places) {
+    const auto at = [&](const char* here) {
+      if (place == here) throw std::range_error(std::string(here) + " throws");
+      return Tensor();
+    };
+    Chosen module([&](const Tensor& input) {
+      at("forward");
+      return input;
+    });
+    module.register_forward_pre_hook(
+        [&](nn::Module&, const Tensor&) { return at("a pre-hook"); });
+    module.register_forward_hook(
+        [&](nn::Module&, const Tensor&, const Tensor&) { return at("a hook"); });
+    std::string caught = "nothing";
+    try {
+      module(on_device(5));
+    } catch (const std::range_error& error) {
+      caught = error.what();
+    }
+    exam.equal(fmt::format("what the caller catches if {} throws", place),
+               place + " throws", caught,
+               {"an exception is the caller's: model(x) has no result, so nothing may "
+                "catch it on the way and go on",
+                "The chain"});
+  }
+}
+
+LESSON_TEST(13, at_once, "modules on two threads run at the same time") {
+  Meeting meeting(2);
+  const auto call = [&] {
+    Chosen module([&](const Tensor& input) {
+      meeting.arrive();
+      return input;
+    });
+    module(on_device(5));
+  };
+  std::thread other(call);
+  call();
+  other.join();
+  exam.equal("modules of 2 that had not begun while the first one waited for them", 0,
+             meeting.missed(),
+             {"replicas are called by several threads at once, each with variables of "
+              "its own: there is nothing to lock",
+              "Exercise"});
+}
+
 // --- in a training run ---
 
 const char* const kStep =
@@ -267,6 +301,48 @@ LESSON_TEST(13, call_sites, "every call is recorded at its line of the model") {
                {"`site` is the line with `model(x)`: CallEvent takes it as its last "
                 "argument, otherwise it records its own line",
                 "What the trace shows"});
+  }
+}
+
+// --- in the test itself ---
+
+LESSON_TEST(13, events, "hooks run in _call_impl, and forward's event is forward's") {
+  std::map<std::string, int64_t> inside;
+  const tracer::Trace trace = recorded(1, [&] {
+    const auto note = [&](const char* place) {
+      inside[place] = tracer::innermost_event();
+    };
+    Chosen module([&](const Tensor& input) {
+      note("forward");
+      return input;
+    });
+    module.register_forward_pre_hook([&](nn::Module&, const Tensor&) {
+      note("a pre-hook");
+      return ops::copy_to(counting({4}), kDevice, {"h2d", "numbers"});
+    });
+    module.register_forward_hook([&](nn::Module&, const Tensor&, const Tensor&) {
+      note("a hook");
+      return Tensor();
+    });
+    module(on_device(5));
+  });
+  const std::string where =
+      "an event lasts from its declaration to the end of the block: that of forward "
+      "begins after the pre-hooks and ends before the hooks, and an object without a "
+      "name ends at once";
+  for (const auto& [place, id] : inside) {
+    const tracer::Event* event =
+        id == tracer::kNone ? nullptr : event_with_id(trace, id);
+    exam.equal(fmt::format("the call that {} runs in", place),
+               std::string(place == "forward" ? "Chosen.forward" : "Module._call_impl"),
+               event ? std::string(event->name.view()) : "none",
+               {where, "What the trace shows", id});
+  }
+  for (const tracer::Event* event : events_of(trace, "call", "Chosen.forward")) {
+    exam.equal("the input that is recorded for forward, if a pre-hook has replaced it",
+               std::string("[[4]]"), event->args["shapes"].dump(),
+               {"forward's event records what forward receives", "What the trace shows",
+                event->id});
   }
 }
 

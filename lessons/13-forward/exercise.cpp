@@ -18,8 +18,9 @@ using nn::CallLevel;
 ///      input that forward received. What a hook returns replaces the output, or is
 ///      undefined.
 /// `CallEvent event(module, CallLevel::call_impl, input);` records a call, from here to
-/// the end of the block in which it is declared. The trace needs one for `call_impl`
-/// and one around `forward` alone (`CallLevel::forward`).
+/// the end of the block in which it is declared. The trace needs one for `call_impl`,
+/// hooks included, and one for `forward` alone (`CallLevel::forward`, with the input
+/// that it receives). An exception is none of your business: let it pass.
 Tensor call_impl(nn::Module& module, const Tensor& input) {
   // [solution-call_impl]
   const CallEvent event(module, CallLevel::call_impl, input);

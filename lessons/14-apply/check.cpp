@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -16,63 +18,16 @@
 #include "engine/ops/ops.h"
 #include "engine/optim/sgd.h"
 #include "engine/parallel/data_parallel.h"
+#include "lessons/machine/chosen_replicas.h"
 #include "lessons/machine/exam.h"
 #include "lessons/machine/meeting.h"
 #include "lessons/machine/predicates.h"
+#include "lessons/plugin.h"
 
 namespace lockstep::lessons {
 namespace {
 
-using Numbers = std::vector<double>;
-
-parallel::Devices reference_devices(int count) {
-  parallel::Devices devices;
-  for (int i = 0; i < count; ++i) devices.push_back({DeviceType::reference, i});
-  return devices;
-}
-
-Tensor on(Device device, const Tensor& host) {
-  return ops::copy_to(host, device, {"h2d", "numbers"});
-}
-
-/// A replica whose computation a test chooses.
-class Replica : public nn::Module {
- public:
-  using Work = std::function<Tensor(const Tensor& input)>;
-  explicit Replica(Work work) : work_(std::move(work)) {}
-  Tensor forward(const Tensor& input) override { return work_(input); }
-  const char* type_name() const override { return "Replica"; }
-  nn::ModulePtr make_like() const override { return std::make_shared<Replica>(work_); }
-
- private:
-  Work work_;
-};
-
-/// Returns `count` replicas; replica i computes work(i, input).
-std::vector<nn::ModulePtr> replicas(
-    int count, const std::function<Tensor(int replica, const Tensor& input)>& work) {
-  std::vector<nn::ModulePtr> all;
-  for (int i = 0; i < count; ++i) {
-    all.push_back(std::make_shared<Replica>(
-        [work, i](const Tensor& input) { return work(i, input); }));
-  }
-  return all;
-}
-
-/// Returns input i, of i + 1 rows, on device i.
-std::vector<Tensor> inputs_on(const parallel::Devices& devices) {
-  std::vector<Tensor> inputs;
-  for (const Device device : devices) {
-    const auto rows = static_cast<int64_t>(inputs.size()) + 1;
-    inputs.push_back(on(device, counting({rows, 2}, 10.0 * rows)));
-  }
-  return inputs;
-}
-
-std::vector<Tensor> run_all(const std::vector<nn::ModulePtr>& all,
-                            const std::vector<Tensor>& inputs) {
-  return parallel::primitives().parallel_apply(all, inputs);
-}
+using namespace chosen;
 
 LESSON_TEST(14, order, "output i is that of replica i for input i") {
   const auto scaled = [](int replica, const Tensor& input) {
@@ -80,7 +35,21 @@ LESSON_TEST(14, order, "output i is that of replica i for input i") {
   };
   for (const int count : {1, 2, 4}) {
     const std::vector<Tensor> inputs = inputs_on(reference_devices(count));
-    const std::vector<Tensor> outputs = run_all(replicas(count, scaled), inputs);
+    const std::vector<nn::ModulePtr> all = replicas(count, scaled);
+    hooked = 0;
+    for (const nn::ModulePtr& replica : all) {
+      replica->register_forward_hook(
+          [](nn::Module&, const Tensor&, const Tensor&) -> Tensor {
+            ++hooked;
+            return {};
+          });
+    }
+    const std::vector<Tensor> outputs = run_all(all, inputs);
+    exam.equal(fmt::format("replicas of {} whose hooks ran once", count), count,
+               hooked.load(),
+               {"a replica is called as a module, once: its `forward` alone leaves out "
+                "its hooks",
+                "One thread per replica"});
     exam.equal(fmt::format("outputs of {} replicas", count), inputs.size(),
                outputs.size(),
                {"there is one output for each input", "One thread per replica"});
@@ -131,46 +100,6 @@ LESSON_TEST(14, at_once, "all replicas run at the same time, in threads of their
              "One thread per replica"});
 }
 
-/// Four replicas, of which 1 and 3 throw, `first` before the other. Replica 0 ends
-/// late: when the call has returned or, if that waits for it, after 100 ms.
-class TwoFailures {
- public:
-  explicit TwoFailures(int first, bool late) : first_(first), over_(!late) {}
-
-  Tensor forward(int replica, const Tensor& input) {
-    std::unique_lock lock(mutex_);
-    if (replica == 0) {
-      changed_.wait_for(lock, std::chrono::milliseconds(100), [&] { return over_; });
-    }
-    const bool fails = replica == 1 || replica == 3;
-    if (fails && replica != first_) {
-      changed_.wait_for(lock, std::chrono::seconds(2), [&] { return first_ended_; });
-    }
-    ++ended_;
-    first_ended_ = first_ended_ || replica == first_;
-    changed_.notify_all();
-    if (fails) {
-      throw std::runtime_error(fmt::format("replica {} has no memory left", replica));
-    }
-    return input;
-  }
-
-  /// Lets replica 0 end. Returns how many had ended before.
-  int end() {
-    const std::scoped_lock lock(mutex_);
-    over_ = true;
-    changed_.notify_all();
-    return ended_;
-  }
-
- private:
-  const int first_;
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  bool over_, first_ended_ = false;
-  int ended_ = 0;
-};
-
 LESSON_TEST(14, exceptions, "an exception arrives when all replicas have ended") {
   const std::vector<Tensor> inputs = inputs_on(reference_devices(4));
   const char* const paragraph = "Exceptions do not leave their thread";
@@ -181,8 +110,12 @@ LESSON_TEST(14, exceptions, "an exception arrives when all replicas have ended")
           return failures->forward(replica, input);
         });
     std::string caught = "nothing";
+    bool itself = false;
     try {
       run_all(all, inputs);
+    } catch (const OutOfMemory& error) {
+      caught = error.what();
+      itself = true;
     } catch (const std::logic_error&) {
       throw;  // says that the engine's own must not be called
     } catch (const std::exception& error) {
@@ -206,11 +139,33 @@ LESSON_TEST(14, exceptions, "an exception arrives when all replicas have ended")
                {"replicas that still run use the inputs, the model and your variables: "
                 "join all threads first, then throw",
                 paragraph});
+    exam.that(itself, "the type of the exception that arrives", "that of the replica's",
+              "another one",
+              {"the exception itself is thrown again, by std::rethrow_exception: a new "
+               "one with its message has lost its type",
+               paragraph});
+  }
+}
+
+LESSON_TEST(14, any_exception, "that holds for every exception, and for one replica") {
+  for (const int count : {1, 2}) {
+    int caught = 0;
+    try {
+      run_all(replicas(count, [](int, const Tensor&) -> Tensor { throw 14; }),
+              inputs_on(reference_devices(count)));
+    } catch (const int number) {
+      caught = number;
+    }
+    exam.equal(fmt::format("what arrives if the first of {} replicas throws 14", count),
+               14, caught,
+               {"a replica's exception is the caller's, also if there is only one "
+                "replica, and whatever its type",
+                "Exceptions do not leave their thread"});
   }
 }
 
 LESSON_TEST(14, no_grad, "the threads take over whether gradients are recorded") {
-  const auto recorded_in = [](bool enabled) {
+  const auto recorded_in = [&exam](bool enabled) {
     const autograd::GradMode mode(enabled);
     std::vector<Tensor> inputs;
     for (const Device device : reference_devices(2)) {
@@ -218,6 +173,11 @@ LESSON_TEST(14, no_grad, "the threads take over whether gradients are recorded")
     }
     const std::vector<Tensor> outputs = run_all(
         replicas(2, [](int, const Tensor& x) { return ops::scale(x, 2); }), inputs);
+    exam.equal("whether the caller's own thread records, afterwards", enabled,
+               autograd::grad_enabled(),
+               {"a replica's thread has a setting of its own; the caller's stays as it "
+                "is",
+                "What a thread takes over"});
     return outputs[0].requires_grad() && outputs[1].requires_grad();
   };
   const Because because{
@@ -226,7 +186,10 @@ LESSON_TEST(14, no_grad, "the threads take over whether gradients are recorded")
       "in each replica's thread. An evaluation in no_grad would otherwise keep every "
       "activation",
       "What a thread takes over"};
-  exam.equal("outputs are on the tape, in training", true, recorded_in(true), because);
+  exam.equal("outputs are on the tape, in training", true, recorded_in(true),
+             {"in training the outputs are on the tape, and they are returned as they "
+              "are: neither GradMode nor .detach() may take them off",
+              "What a thread takes over"});
   exam.equal("outputs are on the tape, in an evaluation without gradients", false,
              recorded_in(false), because);
 }
@@ -236,9 +199,12 @@ LESSON_TEST(14, rows, "gather joins all rows, in order, on the given device") {
   // The first batch is the chapter's, the others are drawn.
   const std::vector<int64_t> chapters = {3, 3, 3, 1};
   for (int draw = 0; draw < 12; ++draw) {
-    const auto count = draw == 0 ? 4 : static_cast<int>(1 + random() % 5);
+    const auto count = draw == 0   ? 4
+                       : draw == 1 ? 1
+                                   : static_cast<int>(1 + random() % 5);
     const parallel::Devices devices = reference_devices(count);
-    const Device to{DeviceType::reference, static_cast<int>(random() % count)};
+    const Device to{DeviceType::reference,
+                    draw == 1 ? 1 : static_cast<int>(random() % 5)};
     const DType dtype = draw % 3 == 0 ? DType::f32 : DType::f64;
     const auto of_rows = [&](int64_t n) {
       return draw % 2 == 0 ? Shape{n, 3} : Shape{n, 2, 2};
@@ -254,8 +220,21 @@ LESSON_TEST(14, rows, "gather joins all rows, in order, on the given device") {
     }
     const std::string drawn = fmt::format("{} outputs, on {} (drawn with seed {})",
                                           count, to.str(), exam.seed());
-    const Tensor joined = parallel::primitives().gather(outputs, to);
     const char* const paragraph = "Rows below each other";
+    const Tensor joined = [&] {
+      try {
+        return parallel::primitives().gather(outputs, to);
+      } catch (const NotWritten&) {
+        throw;
+      } catch (const std::runtime_error& error) {
+        throw Wrong{"gather of " + drawn,
+                    "no exception",
+                    error.what(),
+                    {"replicas have different numbers of rows, 3, 3, 3 and 1 in the "
+                     "chapter's example: the next one begins where the last one ends",
+                     paragraph}};
+      }
+    }();
     exam.equal("device of " + drawn, to.str(), joined.device().str(),
                {"the caller says where the result is to be: `to`", paragraph});
     exam.equal("sizes of " + drawn, std::vector<int64_t>(all.begin(), all.end()),
@@ -290,6 +269,25 @@ LESSON_TEST(14, gradients, "each output gets the gradient of its own rows, at ho
             {"set_history attaches the node: without it backward ends here, and no "
              "replica computes a gradient",
              paragraph});
+  {
+    const autograd::GradMode mode(false);
+    exam.equal("gather's result is on the tape, in an evaluation without gradients",
+               false,
+               parallel::primitives().gather(outputs, devices[0]).requires_grad(),
+               {"set_history does what has to be done, which without gradients is "
+                "nothing",
+                paragraph});
+  }
+  std::vector<std::weak_ptr<Storage>> kept;
+  for (const Tensor& output : outputs) kept.emplace_back(output.storage());
+  outputs.clear();
+  exam.equal(
+      "outputs whose memory the formula keeps, of 3", std::ptrdiff_t{0},
+      std::ranges::count_if(kept, [](const auto& one) { return !one.expired(); }),
+      {"backward needs to know how many rows an output has and where it was: "
+       "capture these numbers, not the tensors, whose memory would stay until "
+       "then",
+       paragraph});
   autograd::tape_walk()(autograd::gradient_edge(joined),
                         on(devices[0], counting({6, 2}, 100)));
   double first = 100;
@@ -309,6 +307,14 @@ LESSON_TEST(14, gradients, "each output gets the gradient of its own rows, at ho
                 "gradient at which its own rows are in the result",
                 paragraph});
   }
+}
+
+LESSON_TEST(14, any_layout, "the gradient of a convolution's input comes back, too") {
+  exam.equal("exceptions in backward, of a convolution after gather",
+             std::string("none"), backward_of_a_convolution(),
+             {"a gradient may have any layout in memory, that of a convolution's input "
+              "too: begin with ops::contiguous(grads[0]), whose rows can be cut",
+              "The gradient of a gather"});
 }
 
 LESSON_TEST(14, messages, "one message per replica, both ways, and none of device 0") {
@@ -335,6 +341,12 @@ LESSON_TEST(14, messages, "one message per replica, both ways, and none of devic
              bytes_of(there),
              {"every row that is not on device 0 travels once", "Rows below each other",
               last(there)});
+  const Events gathering = in_phase(trace, "gather");
+  exam.equal("copies and kernels in gather: 3 messages, and a copy on device 0",
+             size_t{4}, gathering.size(),
+             {"each row is written once, to its place in the result, and sent there "
+              "directly",
+              "Rows below each other", last(gathering)});
   const Events back = copies_because(trace, "grad_scatter");
   exam.equal("messages labelled {\"grad_scatter\", \"output\"}", size_t{3}, back.size(),
              {"each replica gets its rows of the gradient, in one message",
@@ -342,9 +354,16 @@ LESSON_TEST(14, messages, "one message per replica, both ways, and none of devic
   exam.equal("bytes of the gradient that travel", int64_t{7 * 10 * 4}, bytes_of(back),
              {"each replica gets its own rows, not all of them",
               "The gradient of a gather", last(back)});
-  const Events waits = host_waits_in(trace, {"parallel_apply", "gather"});
+  Events waits = host_waits_in(trace, {"parallel_apply", "gather"});
+  for (const tracer::Event* phase : events_of(trace, "phase", "parallel_apply")) {
+    for (const tracer::Event* sync : events_of(trace, "sync", "synchronize")) {
+      const bool replicas = sync->tid != phase->tid && sync->ts >= phase->ts;
+      if (replicas && sync->end() <= phase->end()) waits.push_back(sync);
+    }
+  }
   exam.equal("waits of the host for a device", size_t{0}, waits.size(),
-             {"the copies wait in their streams; the host goes on",
+             {"kernels and copies wait in their streams; the host goes on, in each "
+              "replica's thread as well",
               "What the trace shows", last(waits)});
   std::set<int64_t> lanes;
   for (const tracer::Event* call : events_of(trace, "call", "ResNet.forward")) {
@@ -355,32 +374,6 @@ LESSON_TEST(14, messages, "one message per replica, both ways, and none of devic
              {"appear_in_trace is called first in each replica's thread, with the "
               "device of its input",
               "What a thread takes over"});
-}
-
-/// Returns all parameters of a small model after three steps on these devices.
-Numbers trained_on(int count) {
-  const parallel::Devices devices = reference_devices(count);
-  nn::ConstructionScope scope({.dtype = DType::f64, .seed = 14});
-  auto net = std::make_shared<nn::Sequential>(std::vector<nn::ModulePtr>{
-      std::make_shared<nn::Linear>(6, 5), std::make_shared<nn::ReLU>(),
-      std::make_shared<nn::Linear>(5, 3)});
-  net->to(devices[0]);
-  parallel::DataParallel model(net, devices);
-  optim::Sgd sgd(net->named_parameters(), {.lr = 0.01});
-  Numbers classes;
-  for (int i = 0; i < 10; ++i) classes.push_back(i % 3);
-  const Tensor labels = on(devices[0], Tensor::from(classes, {10}, DType::i64));
-  for (int step = 0; step < 3; ++step) {
-    const Tensor loss = ops::cross_entropy(model(counting({10, 6}, step)), labels);
-    sgd.zero_grad();
-    loss.backward();
-    sgd.step();
-  }
-  Numbers all;
-  for (const Tensor& parameter : net->parameters()) {
-    for (double value : values(parameter)) all.push_back(value);
-  }
-  return all;
 }
 
 LESSON_TEST(14, same_training, "DP(2), DP(3) and DP(4) train as one device does") {

@@ -64,10 +64,9 @@ std::vector<Tensor> parallel_apply(const std::vector<nn::ModulePtr>& replicas,
 
 /// Returns the outputs (each n×…, with its own n) below each other, on device `to`.
 /// `Tensor::empty({sizes, outputs[0].dtype(), nullptr}, to)` allocates;
-/// `joined.narrowed(first, count)` is a view of some rows; `ops::copy_into(tensor,
-/// view,
-/// {"gather", "output"})` sends a tensor into it. Copies are not on the tape, so they
-/// get `output.detach()`.
+/// `joined.narrowed(first, count)` is a view of some rows; and
+/// `ops::copy_into(tensor, view, {"gather", "output"})` sends a tensor into it, from
+/// any device. Copies are not on the tape, so they get `output.detach()`.
 ///
 /// The tape: `autograd::set_history("GatherBackward", outputs, {joined},
 /// tracer::innermost_event(), formula)` says how gradients get from `joined` back to

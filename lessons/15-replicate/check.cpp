@@ -1,5 +1,7 @@
+#include <functional>
 #include <memory>
 #include <set>
+#include <stdexcept>
 
 #include "engine/autograd/engine.h"
 #include "engine/autograd/node.h"
@@ -10,35 +12,14 @@
 #include "engine/parallel/data_parallel.h"
 #include "engine/plan/coalesce.h"
 #include "lessons/machine/exam.h"
+#include "lessons/machine/models_to_copy.h"
 #include "lessons/machine/predicates.h"
+#include "lessons/plugin.h"
 
 namespace lockstep::lessons {
 namespace {
 
-using Numbers = std::vector<double>;
-
-constexpr DeviceType kReference = DeviceType::reference;
-
-parallel::Devices reference_devices(int count) {
-  parallel::Devices devices;
-  for (int i = 0; i < count; ++i) devices.push_back({kReference, i});
-  return devices;
-}
-
-Tensor on(Device device, const Tensor& host) {
-  return ops::copy_to(host, device, {"h2d", "numbers"});
-}
-
-/// Returns tensors of these shapes on `device`; tensor i begins with 100 · i.
-Tensors numbered(const std::vector<Shape>& shapes, Device device,
-                 DType dtype = DType::f64) {
-  Tensors tensors;
-  for (const Shape& shape : shapes) {
-    const double first = 100.0 * static_cast<double>(tensors.size());
-    tensors.push_back(on(device, counting(shape, first, dtype)));
-  }
-  return tensors;
-}
+using namespace copied;
 
 /// Calls the learner's `broadcast`.
 std::vector<Tensors> broadcast(const Exam& exam, const Tensors& tensors,
@@ -94,7 +75,9 @@ LESSON_TEST(15, few_messages, "tensors travel in groups") {
   // In float64: 0.8, 9.6, 8 and 0.8 MB; a group is closed when it reaches 10 MiB.
   const std::vector<Shape> shapes{{100'000}, {1'200'000}, {1'000'000}, {100'000}};
   const Tensors tensors = numbered(shapes, devices[0]);
-  const tracer::Trace trace = recorded(3, [&] { broadcast(exam, tensors, devices); });
+  std::vector<Tensors> result;
+  const tracer::Trace trace =
+      recorded(3, [&] { result = broadcast(exam, tensors, devices); });
   std::vector<int64_t> to_1, to_2, others;
   for (const tracer::Event* copy : events_of(trace, "copy")) {
     const bool from_0 = number(*copy, "src") == 0;
@@ -109,9 +92,9 @@ LESSON_TEST(15, few_messages, "tensors travel in groups") {
     for (size_t i : group) expected.back() += bytes[i];
   }
   const Because because{
-      "each group is one message to each device: pack it once, send it to all, unpack "
-      "it "
-      "there",
+      "each group is one message to each device. Which tensors are in it, "
+      "plan::coalesce_broadcast says: given the size of each in bytes, a list of "
+      "indices",
       "Few large messages, again"};
   exam.equal("messages that do not go from device 0 to another device",
              std::vector<int64_t>{}, others,
@@ -121,34 +104,40 @@ LESSON_TEST(15, few_messages, "tensors travel in groups") {
              because);
   exam.equal("bytes of the messages from device 0 to device 2", expected, to_2,
              because);
-  size_t packed = 0;
+  size_t packed = 0, kernels = 0;
   for (const tracer::Event* kernel : events_of(trace, "kernel")) {
+    ++kernels;
     if (kernel->name.view().find("flatten") != std::string_view::npos) ++packed;
   }
   exam.at_most("kernels that pack, for 2 groups and 2 receivers", expected.size(),
                packed,
                {"a group is packed once: the same flat tensor goes to every device",
                 "Few large messages, again"});
+  exam.equal("kernels that do something else", size_t{0}, kernels - packed,
+             {"to unpack is to look at the parts of the memory that has arrived: "
+              "nothing is copied again",
+              "Few large messages, again"});
+  exam.close("the last tensor on device 2, which is in a group of its own",
+             values(tensors[3]), values(result[2][3]), 0,
+             {"a group is a list of indices: these tensors, not the first ones",
+              "Few large messages, again"});
+}
+
+/// Runs `work`. Throws Wrong if it throws anything but NotWritten.
+void without_exceptions(const std::string& what, const Because& because,
+                        const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const NotWritten&) {
+    throw;
+  } catch (const std::runtime_error& error) {
+    throw Wrong{what, "no exception", error.what(), because};
+  }
 }
 
 std::vector<nn::ModulePtr> replicate(const nn::Module& module,
                                      const parallel::Devices& devices) {
   return parallel::primitives().replicate(module, devices);
-}
-
-/// A model with double-precision parameters, on the first device.
-template <typename Make>
-nn::ModulePtr model_on(Device device, Make make) {
-  const nn::ConstructionScope scope({.dtype = DType::f64, .seed = 15});
-  nn::ModulePtr model = make();
-  model->to(device);
-  return model;
-}
-
-nn::ModulePtr two_layers() {
-  return std::make_shared<nn::Sequential>(std::vector<nn::ModulePtr>{
-      std::make_shared<nn::Linear>(3, 4), std::make_shared<nn::ReLU>(),
-      std::make_shared<nn::Linear>(4, 2)});
 }
 
 LESSON_TEST(15, same_function, "every replica computes what the model computes") {
@@ -160,12 +149,23 @@ LESSON_TEST(15, same_function, "every replica computes what the model computes")
              {"one replica for each device", "What replica 0 shares"});
   const Tensor input = counting({5, 3}, -7);
   const Numbers expected = values((*model)(on(devices[0], input)));
+  for (const nn::ModulePtr& replica : all) {
+    exam.equal("whether a replica trains, of a model in evaluation", false,
+               replica->training(),
+               {"a replica does what its model does: assemble() has set its mode",
+                "What replica 0 shares"});
+  }
   std::set<const nn::Module*> objects{model.get()};
   for (size_t d = 0; d < devices.size(); ++d) {
     const std::string what = fmt::format("replica {} on {}", d, devices[d].str());
-    exam.close("output of " + what, expected, values((*all[d])(on(devices[d], input))),
-               0,
-               {"copies[d][i] is parameter i of replica d", "What replica 0 shares"});
+    const Because because{
+        "copies[d][i] is parameter i of replica d, on devices[d], and was made for "
+        "this call: the model may have changed since the last one",
+        "What replica 0 shares"};
+    Numbers output;
+    without_exceptions("a call of " + what, because,
+                       [&] { output = values((*all[d])(on(devices[d], input))); });
+    exam.close("output of " + what, expected, output, 0, because);
     exam.that(objects.insert(all[d].get()).second, "the object of " + what,
               "one of its own", "the same as another one",
               {"each replica is a module of its own, replica 0 as well: its parameters "
@@ -187,7 +187,12 @@ LESSON_TEST(15, buffers, "running statistics of replica 0 stay in the model") {
   std::vector<nn::ModulePtr> all = replicate(*model, devices);
   const Tensor images = counting({2, 2, 1, 2});
   for (size_t d = 0; d < devices.size(); ++d) {
-    (*all[d])(on(devices[d], ops::copy_to(images, devices[d], {"h2d", "images"})));
+    without_exceptions(
+        fmt::format("a call of replica {} of a batch norm", d),
+        {"replicas are made for this model, in this call, and buffers[d] are those on "
+         "devices[d]",
+         "What replica 0 shares"},
+        [&] { (*all[d])(on(devices[d], images)); });
   }
   const auto buffer = [&](const char* wanted) {
     for (const auto& [name, tensor] : model->named_buffers()) {
@@ -224,6 +229,10 @@ LESSON_TEST(15, gradients, "the model's gradients are the sums over its replicas
   const auto linear = []() -> nn::ModulePtr {
     return std::make_shared<nn::Linear>(2, 1);
   };
+  const Because sum{
+      "entry i of what the formula returns is parameter i's gradient, summed over all "
+      "devices; the gradients come device by device, in the order of `outputs`",
+      "Gradients find back"};
   const nn::ModulePtr model = model_on(devices[0], linear);
   const std::vector<nn::ModulePtr> all = replicate(*model, devices);
   std::vector<Tensor> outputs;
@@ -242,12 +251,24 @@ LESSON_TEST(15, gradients, "the model's gradients are the sums over its replicas
                  "Gradients find back"});
     }
   }
-  backward_from(parallel::gather(outputs, devices[0]));
   const Tensors parameters = model->parameters();
-  const Because sum{
-      "entry i of what the formula returns is parameter i's gradient, summed over all "
-      "devices; the gradients come device by device, in the order of `outputs`",
-      "Gradients find back"};
+  exam.that(
+      parameters[0].is_leaf(), "a parameter of the model, after replicate",
+      "a leaf, which keeps its gradient", "a tensor with a history",
+      {"the tensors of device 0 need .detach() as well: otherwise the model's own "
+       "parameters get the history",
+       "What replica 0 shares"});
+  auto& reduce = parallel::primitives().reduce_add_coalesced;
+  noted_to.clear();
+  reduce.plug(noting_reduce);
+  without_exceptions("backward", sum,
+                     [&] { backward_from(parallel::gather(outputs, devices[0])); });
+  reduce.unplug();
+  for (const std::string& to : noted_to) {
+    exam.equal("the device on which `reduce` adds", devices[0].str(), to,
+               {"the model is on devices[0], and so are its gradients",
+                "Gradients find back"});
+  }
   exam.that(parameters[0].grad().defined(), "gradient of the model's weight",
             "a tensor", "none", sum);
   exam.equal("device of the gradient", devices[0].str(),
@@ -264,39 +285,18 @@ LESSON_TEST(15, unused, "a parameter that a replica does not use counts as zero"
   const std::vector<nn::ModulePtr> all = replicate(*model, devices);
   // Only replica 1's last layer is used.
   const Tensor input = on(devices[1], counting({1, 4}));
-  backward_from((*all[1]->children()[2].value)(input));
   const Tensors parameters = model->parameters();
   const Because because{
-      "a gradient that the formula receives may be undefined: that means zero, on the "
-      "device of its replica",
+      "a gradient that the formula receives may be undefined: that means zeros, with "
+      "the shape and type of its parameter, on the device of its replica",
       "Gradients find back"};
+  without_exceptions("backward if only one layer of one replica was used", because,
+                     [&] { backward_from((*all[1]->children()[2].value)(input)); });
   exam.close("gradient of the last layer's bias", {1, 1}, values(parameters[3].grad()),
              0, because);
   const Tensor first = parameters[0].grad();
   exam.close("gradient of the first layer's weight", Numbers(12, 0.0),
              first.defined() ? values(first) : Numbers{}, 0, because);
-}
-
-/// Returns all parameters of a small model after three steps on these devices.
-Numbers trained_on(int count) {
-  const parallel::Devices devices = reference_devices(count);
-  const nn::ModulePtr net = model_on(devices[0], two_layers);
-  parallel::DataParallel model(net, devices);
-  optim::Sgd sgd(net->named_parameters(), {.lr = 0.01});
-  Numbers classes;
-  for (int i = 0; i < 10; ++i) classes.push_back(i % 2);
-  const Tensor labels = on(devices[0], Tensor::from(classes, {10}, DType::i64));
-  for (int step = 0; step < 3; ++step) {
-    const Tensor loss = ops::cross_entropy(model(counting({10, 3}, step)), labels);
-    sgd.zero_grad();
-    loss.backward();
-    sgd.step();
-  }
-  Numbers all;
-  for (const Tensor& parameter : net->parameters()) {
-    for (double value : values(parameter)) all.push_back(value);
-  }
-  return all;
 }
 
 LESSON_TEST(15, same_training, "DP(2), DP(3) and DP(4) train as one device does") {
@@ -331,6 +331,19 @@ LESSON_TEST(15, messages, "ResNet18 travels to three devices in 18 messages") {
   exam.at_most("messages in replicate, on 4 devices", size_t{18}, copies.size(),
                {"a message for each group and device, for parameters and for buffers",
                 "Few large messages, again", last});
+  size_t nodes = 0;
+  for (const tracer::Event& event : trace.events) {
+    if (event.name == "BroadcastBackward") ++nodes;
+  }
+  exam.equal(
+      "nodes `BroadcastBackward` that ran in backward", size_t{1}, nodes,
+      {"there is one node for all parameters and all devices: it adds what comes "
+       "back from all replicas, in groups",
+       "Gradients find back"});
+  const Events sums = copies_because(trace, "reduce");
+  exam.at_most("messages of gradients", size_t{15}, sums.size(),
+               {"`reduce` sends gradients in groups: give it all of them at once",
+                "Gradients find back", sums.empty() ? tracer::kNone : sums.back()->id});
   const Events waits = host_waits_in(trace, {"replicate"});
   exam.equal(
       "waits of the host for a device", size_t{0}, waits.size(),

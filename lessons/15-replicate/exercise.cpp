@@ -131,7 +131,8 @@ Tensor or_zeros(const Tensor& gradient, const Shape& sizes, DType dtype,
 /// `autograd::set_history("BroadcastBackward", parameters, outputs,
 /// tracer::innermost_event(), formula)`, where `outputs` are all of these tensors,
 /// those of devices[0] first. `formula` receives a gradient for each of them, in this
-/// order, and returns one for each parameter of `module` (see `or_zeros` and `reduce`).
+/// order, and returns one for each parameter of `module`, on devices[0] (see `or_zeros`
+/// and `reduce`).
 /// It runs later, and captures by value what it needs: devices and shapes, not
 /// parameters.
 ///

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
+#include <utility>
 
 #include "lessons/machine/exam.h"
 #include "lessons/machine/lesson.h"
@@ -21,11 +22,18 @@ using tracer::Event;
 struct Answer {
   std::string text;
   int64_t event = tracer::kNone;
+  int numbers = 0;
   std::optional<Suspicion> reason;
 };
 
 Answer answer_in(std::string text) {
   Answer answer{text};
+  bool digit = false;
+  for (const char c : text) {
+    const bool before =
+        std::exchange(digit, std::isdigit(static_cast<unsigned char>(c)));
+    if (digit && !before) ++answer.numbers;
+  }
   const size_t digits = text.find_first_of("0123456789");
   if (digits != std::string::npos) {
     size_t end = digits;
@@ -40,6 +48,12 @@ Answer answer_in(std::string text) {
   }
   answer.reason = suspicion_in(text);
   return answer;
+}
+
+std::string one_line(const std::string& lines) {
+  std::string text;
+  for (const char c : lines) text += c == '\n' ? " / " : std::string(1, c);
+  return text;
 }
 
 /// Returns a recording as it was published, whatever became of the learner's copy.
@@ -68,12 +82,22 @@ std::pair<Suspicion, Finding> fault_of(const tracer::Trace& trace) {
 
 void judge_recording(const Exam& exam, int recording) {
   const std::string what = fmt::format("your answer to recording {}", recording);
-  const Answer answer = answer_in(exam.answer(recording));
+  const Answer answer = answer_in(exam.answer(recording, 2));
   exam.that(
       !answer.text.empty(), what, "an event and a reason", "nothing yet",
       {"write them on a separate line below the recording, without a # before them: "
        "1234 loader",
        "Exercise"});
+  exam.that(answer.text.find('\n') == answer.text.npos, what,
+            "one line with an event and a reason", one_line(answer.text),
+            {"an answer is one line, an event and its reason, and there are several "
+             "below this recording: leave the one that you can prove",
+             "Exercise"});
+  exam.that(answer.numbers < 2, what, "the number of one event, and a reason",
+            answer.text,
+            {"one event is judged, and there are several numbers: leave the one whose "
+             "event proves the fault",
+             "Exercise"});
   const tracer::Trace trace = published(recording);
   std::vector<std::string> reasons;
   for (const Suspicion each : all_suspicions()) reasons.emplace_back(name(each));

@@ -1,7 +1,9 @@
+#include <atomic>
 #include <cmath>
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <stdexcept>
 
 #include "engine/nn/layers.h"
 #include "engine/ops/copy.h"
@@ -9,115 +11,14 @@
 #include "engine/optim/sgd.h"
 #include "engine/runtime/device_context.h"
 #include "lessons/machine/exam.h"
+#include "lessons/machine/micro_batches.h"
 #include "lessons/machine/predicates.h"
 #include "lessons/machine/ranks.h"
-
-class Averaged;
-class NoSync;
 
 namespace lockstep::lessons {
 namespace {
 
-using Numbers = std::vector<double>;
-using Parts = std::vector<std::pair<Tensor, Tensor>>;
-
-constexpr const char* kTogether = "all ranks average together";
-const Because kHangs{
-    "the ranks did not all-reduce equally often, so one waits for the others: which "
-    "pass averages must not depend on the rank",
-    "Decided on the way in"};
-
-/// The learner's functions, called as Python would call the wrapper.
-class Model {
- public:
-  Model(const Exam& exam, const Rank& rank, nn::ModulePtr net)
-      : exam_(exam), net_(std::move(net)) {
-    net_->to(rank.device);
-    model_ = exam.function<::Averaged*(
-        const nn::ModulePtr&, const std::shared_ptr<distributed::ProcessGroup>&)>(
-        "lesson_wrap")(net_, rank.group);
-  }
-
-  Tensor operator()(const Tensor& input) const {
-    Tensor output;
-    exam_.function<void(::Averaged&, const Tensor&, Tensor&)>("lesson_forward")(
-        *model_, input, output);
-    return output;
-  }
-  void step(optim::Optimizer& optimizer, const Parts& parts) const {
-    exam_.function<void(::Averaged&, optim::Optimizer&, const Parts&)>("lesson_step")(
-        *model_, optimizer, parts);
-  }
-  /// `with model.no_sync():`
-  class Alone {
-   public:
-    explicit Alone(const Model& model)
-        : end_(model.exam_.function<void(::NoSync*)>("lesson_end")),
-          guard_(model.exam_.function<::NoSync*(::Averaged&)>("lesson_no_sync")(
-              *model.model_)) {}
-    ~Alone() { end_(guard_); }
-
-   private:
-    void (*end_)(::NoSync*);
-    ::NoSync* guard_;
-  };
-
-  const nn::ModulePtr& net() const { return net_; }
-
- private:
-  const Exam& exam_;
-  nn::ModulePtr net_;
-  ::Averaged* model_;  // never deleted: the parameters' hooks keep using it
-};
-
-/// Returns a module made in double on the host.
-template <typename Make>
-nn::ModulePtr in_double(Make make) {
-  nn::Construction construction;
-  construction.dtype = DType::f64;
-  construction.seed = 5;
-  const nn::ConstructionScope scope(construction);
-  return make();
-}
-
-/// y = w x, whose gradient is x.
-nn::ModulePtr one_weight() {
-  return std::make_shared<nn::Linear>(1, 1, nn::Init::constant(2));
-}
-
-nn::ModulePtr classifier() {
-  return std::make_shared<nn::Sequential>(std::vector<nn::ModulePtr>{
-      std::make_shared<nn::Linear>(3, 4), std::make_shared<nn::ReLU>(),
-      std::make_shared<nn::Linear>(4, 2)});
-}
-
-Tensor number_on(Device device, double value) {
-  return ops::copy_to(counting({1, 1}, value), device, {"h2d", "number"});
-}
-
-double gradient(const Model& model) {
-  return values(model.net()->parameters()[0].grad()).at(0);
-}
-
-/// Runs `work` on two ranks with a model of one weight. Returns the gradient of the
-/// weight on each of them.
-Numbers gradients(const Exam& exam,
-                  const std::function<void(const Model&, const Rank&)>& work) {
-  Numbers got(2);
-  on_ranks(2, kTogether, kHangs, [&](Rank& rank) {
-    const Model model(exam, rank, in_double(one_weight));
-    work(model, rank);
-    runtime::context(rank.device).synchronize();
-    got[rank.rank] = gradient(model);
-  });
-  return got;
-}
-
-/// Rank 0's numbers are 1 and 3, rank 1's are 3 and 4.
-Tensor input(const Rank& rank, int pass) {
-  const double numbers[2][2] = {{1, 3}, {3, 4}};
-  return number_on(rank.device, numbers[rank.rank][pass]);
-}
+using namespace accumulation;
 
 LESSON_TEST(17, averages, "without no_sync, backward averages") {
   const Numbers got = gradients(exam, [](const Model& model, const Rank& rank) {
@@ -193,6 +94,63 @@ LESSON_TEST(17, restores, "no_sync leaves everything as it was") {
   exam.close("after no_sync", {2, 2}, got, 1e-12, because);
 }
 
+LESSON_TEST(17, exceptions, "no_sync ends when an exception leaves its block") {
+  const Numbers got = gradients(exam, [](const Model& model, const Rank& rank) {
+    try {
+      const Model::Alone alone(model);
+      throw std::range_error("a batch that cannot be read");
+    } catch (const std::range_error&) {
+    }
+    model(input(rank, 0)).backward();
+  });
+  exam.close("after a no_sync that an exception has left", {2, 2}, got, 1e-12,
+             {"the guard restores in any case: that is what a destructor is for, and "
+              "Python's `finally`",
+              "A guard restores"});
+}
+
+LESSON_TEST(17, hooks, "the model is called as a module, once") {
+  std::atomic<int> calls{0};
+  gradients(exam, [&](const Model& model, const Rank& rank) {
+    model.net()->register_forward_hook(
+        [&](nn::Module&, const Tensor&, const Tensor&) -> Tensor {
+          ++calls;
+          return {};
+        });
+    model(input(rank, 0)).backward();
+  });
+  exam.equal("calls of a hook of the model, on two ranks", 2, calls.load(),
+             {"the model is called as a module, once: its `forward` alone leaves out "
+              "its hooks",
+              "Who decides"});
+}
+
+LESSON_TEST(17, two_passes, "two forward passes, then their two backward passes") {
+  const Numbers got = gradients(exam, [](const Model& model, const Rank& rank) {
+    const Tensor first = model(input(rank, 0)), second = model(input(rank, 1));
+    first.backward();
+    second.backward();
+  });
+  // After the first: the mean of 1 and 3, which is 2. Then 2 + 3 and 2 + 4.
+  exam.close("the mean of 1 and 3, to which 3 and 4 are added, averaged", {5.5, 5.5},
+             got, 1e-12,
+             {"only a forward pass changes `averages_`: both of these were outside of "
+              "no_sync, so both backward passes average",
+              "Decided on the way in"});
+}
+
+LESSON_TEST(17, silent_again, "no_sync works after passes that have averaged") {
+  const Numbers got = gradients(exam, [](const Model& model, const Rank& rank) {
+    model(input(rank, 0)).backward();
+    const Model::Alone alone(model);
+    model(input(rank, 1)).backward();
+  });
+  exam.close("the mean of 1 and 3, to which 3 and 4 are added", {5, 6}, got, 1e-12,
+             {"every forward pass decides: `averages_` is what `sync` is now, "
+              "whatever it was before",
+              "Decided on the way in"});
+}
+
 LESSON_TEST(17, sum_is_averaged, "the last pass averages the sum of all") {
   const Numbers got = gradients(exam, [](const Model& model, const Rank& rank) {
     {
@@ -208,118 +166,29 @@ LESSON_TEST(17, sum_is_averaged, "the last pass averages the sum of all") {
               "The sum travels"});
 }
 
+/// Returns how often rank 0 all-reduces a gradient during `work`.
+size_t all_reduces(const std::function<void()>& work) {
+  const tracer::Trace trace = recorded(2, work);
+  size_t calls = 0;
+  for (const tracer::Event* event : events_of(trace, "collective")) {
+    const bool gradient = event->args.contains("params");
+    if (gradient && number(*event, "rank") == 0) ++calls;
+  }
+  return calls;
+}
+
 // --- train_step
 
-const std::vector<int64_t> kRows{3, 3, 3, 1};
-
-/// Returns rows [first, first + rows) of the data set, on a device.
-std::pair<Tensor, Tensor> rows_of(Device device, int64_t first, int64_t rows) {
-  Numbers images, labels;
-  for (int64_t i = 3 * first; i < 3 * (first + rows); ++i) {
-    images.push_back(std::sin(static_cast<double>(i)));
+LESSON_TEST(17, one_step, "the optimizer steps once, after the last micro-batch") {
+  const std::vector<AtCall> calls = calls_in_a_step(exam);
+  for (size_t i = 1; i < calls.size(); ++i) {
+    exam.close(
+        fmt::format("weights when call {} of the model begins", i), calls[0].weights,
+        calls[i].weights, 0,
+        {"optimizer.step() is called once, after the loop: all micro-batches see "
+         "the same weights, as the rows of one batch do",
+         "The sum travels"});
   }
-  for (int64_t i = first; i < first + rows; ++i) {
-    labels.push_back(static_cast<double>(i % 2));
-  }
-  const auto on = [&](const Tensor& host) {
-    return ops::copy_to(host, device, {"h2d", "rows"});
-  };
-  return {on(Tensor::from(images, {rows, 3}, DType::f64)),
-          on(Tensor::from(labels, {rows}, DType::i64))};
-}
-
-/// Returns the micro-batches of a rank in a step.
-Parts parts_of(const Rank& rank, int step) {
-  Parts parts;
-  int64_t first = 20 * step + 10 * rank.rank;
-  for (const int64_t rows : kRows) {
-    parts.push_back(rows_of(rank.device, first, rows));
-    first += rows;
-  }
-  return parts;
-}
-
-optim::Sgd sgd_of(const nn::ModulePtr& net, double lr) {
-  return {net->named_parameters(), {.lr = lr, .momentum = 0, .weight_decay = 0}};
-}
-
-Numbers all_values(const Tensors& tensors) {
-  Numbers all;
-  for (const Tensor& tensor : tensors) {
-    const Numbers own = tensor.defined() ? values(tensor) : Numbers{};
-    all.insert(all.end(), own.begin(), own.end());
-  }
-  return all;
-}
-
-/// Runs train_step `steps` times on two ranks. Returns the weights of each rank.
-std::vector<Numbers> trained(const Exam& exam, int steps) {
-  std::vector<Numbers> got(2);
-  on_ranks(2, kTogether, kHangs, [&](Rank& rank) {
-    const Model model(exam, rank, in_double(classifier));
-    optim::Sgd sgd = sgd_of(model.net(), 0.5);
-    for (int step = 0; step < steps; ++step) model.step(sgd, parts_of(rank, step));
-    runtime::context(rank.device).synchronize();
-    got[rank.rank] = all_values(model.net()->parameters());
-  });
-  return got;
-}
-
-/// Returns the weights after the same steps on one device, with batches of 20 rows.
-/// Each micro-batch's mean loss is multiplied by `share(rows)`.
-Numbers trained_alone(int steps, const std::function<double(int64_t)>& share) {
-  const Device device{DeviceType::reference, 0};
-  const nn::ModulePtr net = in_double(classifier);
-  net->to(device);
-  optim::Sgd sgd = sgd_of(net, 0.5);
-  for (int step = 0; step < steps; ++step) {
-    sgd.zero_grad();
-    int64_t first = 20 * step;
-    for (int rank = 0; rank < 2; ++rank) {
-      for (const int64_t rows : kRows) {
-        const auto [images, labels] = rows_of(device, first, rows);
-        const Tensor mean = ops::cross_entropy((*net)(images), labels);
-        ops::scale(mean, share(rows) / 2).backward();
-        first += rows;
-      }
-    }
-    sgd.step();
-  }
-  return all_values(net->parameters());
-}
-
-bool nearly(const Numbers& a, const Numbers& b) {
-  for (size_t i = 0; i < std::min(a.size(), b.size()); ++i) {
-    if (!(std::abs(a[i] - b[i]) < 1e-10)) return false;
-  }
-  return a.size() == b.size();
-}
-
-/// Returns the misconception that explains the weights after one step.
-std::string why_not(const Numbers& got, const Numbers& start) {
-  const auto count = static_cast<double>(kRows.size());
-  if (nearly(got, start))
-    return "the weights did not change: optimizer.step() is missing";
-  if (nearly(got, trained_alone(1, [](int64_t) { return 1; }))) {
-    return "gradients add up: without dividing, four micro-batches give a gradient "
-           "four "
-           "times as large";
-  }
-  if (nearly(got, trained_alone(1, [&](int64_t) { return 1 / count; }))) {
-    return "the micro-batches count equally here, but they have 3, 3, 3 and 1 rows: "
-           "each "
-           "one's share is its rows of all rows";
-  }
-  if (nearly(got, trained_alone(1, [](int64_t rows) { return rows / 20.0; }))) {
-    return "half of the gradient: `average` has divided by the number of ranks already";
-  }
-  const auto only_last = [](int64_t rows) { return rows == 1 ? 0.1 : 0; };
-  if (nearly(got, trained_alone(1, only_last))) {
-    return "only the last micro-batch counts: gradients are cleared once per step, not "
-           "before each pass";
-  }
-  return "one step: clear the gradients, add those of all micro-batches, each with its "
-         "share, then step once";
 }
 
 LESSON_TEST(17, same_on_all_ranks, "after a step, all ranks have the same weights") {
@@ -345,15 +214,33 @@ LESSON_TEST(17, one_batch, "four micro-batches train as one batch does") {
               "Whose mean?"});
 }
 
-/// Returns how often rank 0 all-reduces a gradient during `work`.
-size_t all_reduces(const std::function<void()>& work) {
-  const tracer::Trace trace = recorded(2, work);
-  size_t calls = 0;
-  for (const tracer::Event* event : events_of(trace, "collective")) {
-    const bool gradient = event->args.contains("params");
-    if (gradient && number(*event, "rank") == 0) ++calls;
-  }
-  return calls;
+LESSON_TEST(17, one_at_a_time, "each micro-batch is forward, then backward") {
+  const std::vector<AtCall> calls = calls_in_a_step(exam);
+  exam.equal(
+      "calls of the model in a step of 4 micro-batches", size_t{4}, calls.size(),
+      {"one forward pass for each micro-batch, and none more", "The sum travels"});
+  exam.that(calls[1].gradients, "gradients when the second micro-batch is computed",
+            "those of the first", "none",
+            {"backward follows its forward pass at once: it frees the activations, for "
+             "whose sake the batch has been divided",
+             "The sum travels"});
+}
+
+LESSON_TEST(17, inside_another, "a step inside of somebody's no_sync") {
+  const size_t calls = all_reduces([&] {
+    on_ranks(2, kTogether, kHangs, [&](Rank& rank) {
+      const Model model(exam, rank, in_double(classifier));
+      optim::Sgd sgd = sgd_of(model.net(), 0.5);
+      const Model::Alone alone(model);
+      model.step(sgd, parts_of(rank, 0));
+      model.step(sgd, parts_of(rank, 1));
+      runtime::context(rank.device).synchronize();
+    });
+  });
+  exam.equal("all-reduces in two steps inside of a no_sync", size_t{0}, calls,
+             {"train_step uses the guard and leaves `sync` alone: a caller's no_sync "
+              "holds for what it calls",
+              "A guard restores"});
 }
 
 LESSON_TEST(17, once, "a backward pass averages each gradient once") {

@@ -104,7 +104,8 @@ class NoSync {
 ///
 /// `ops::cross_entropy(outputs, labels)` is the mean over the rows of a micro-batch
 /// (`labels.size(0)`), `ops::scale(x, factor)` multiplies. `.backward()` *adds* to the
-/// gradients.
+/// gradients, and frees the activations of its micro-batch: call it before the next
+/// one's forward pass. Inside of a caller's NoSync, no pass averages.
 void train_step(Averaged& model, optim::Optimizer& optimizer,
                 const std::vector<MicroBatch>& parts) {
   // [solution-step]

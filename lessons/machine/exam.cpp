@@ -181,7 +181,8 @@ std::string Exam::run(const std::string& arguments, const std::string& library,
               because};
 }
 
-std::string Exam::answer(int number) const {
+std::string Exam::answer(int number, int most) const {
+  std::string lines_below;
   std::istringstream lines(answers_);
   const std::string heading = fmt::format("# {}.", number);
   bool below = false;
@@ -193,9 +194,11 @@ std::string Exam::answer(int number) const {
     }
     const size_t first = line.find_first_not_of(" \t");
     if (!below || first == std::string::npos || line[first] == '#') continue;
-    return line.substr(first, line.find_last_not_of(" \t\r") + 1 - first);
+    if (!lines_below.empty()) lines_below += '\n';
+    lines_below += line.substr(first, line.find_last_not_of(" \t\r") + 1 - first);
+    if (--most == 0) break;
   }
-  return "";
+  return lines_below;
 }
 
 void* Exam::symbol(const std::string& name) const {

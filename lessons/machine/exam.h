@@ -91,9 +91,10 @@ class Exam {
   void set_lesson(int number) { lesson_ = number; }
   const std::string& trace_file() const { return trace_file_; }
 
-  /// Returns a quiz's answer to question `number`: the learner's first line below `#
-  /// <number>.` that is not a comment; "" if there is none.
-  std::string answer(int number) const;
+  /// Returns a quiz's answer to question `number`: the learner's first `most` lines
+  /// below
+  /// `# <number>.` that are not comments; "" if there is none.
+  std::string answer(int number, int most = 1) const;
 
   const std::string& library() const { return library_; }
   /// Returns a function of the learner's library by name; the library must be loaded.

@@ -65,9 +65,8 @@ std::string why_not(const tracer::Event& event, const Finding& finding) {
            "was late, not why";
   }
   if (event.is("sync")) {
-    return "this is a wait, a symptom: `for` names what it waited for, and the cause "
-           "is "
-           "there or before it";
+    return "this is a wait, a symptom: EVENT names what it waited for, and the cause "
+           "is there or before it";
   }
   std::set<int64_t> ranks, steps;
   std::set<std::string> categories;

@@ -1,5 +1,5 @@
 // rejected by: unused
-// because: an undefined Tensor was used
+// because: that means zeros
 //
 // The misconception: every parameter takes part in every forward pass.
 

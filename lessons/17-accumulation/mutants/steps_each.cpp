@@ -1,5 +1,5 @@
-// rejected by: same_on_all_ranks
-// because: the ranks drift apart
+// rejected by: one_step
+// because: called once, after the loop
 //
 // The misconception: step after each backward; only the last one uses averaged
 // gradients.

@@ -1,0 +1,40 @@
+// rejected by: gradients
+// because: not the tensors
+//
+// The misconception: the formula looks at the outputs again. Until backward is over,
+// their memory cannot be used for anything else.
+
+// [solution-gather]
+std::vector<int64_t> rows;
+parallel::Devices devices;
+int64_t total = 0;
+for (const Tensor& output : outputs) {
+  rows.push_back(output.size(0));
+  devices.push_back(output.device());
+  total += output.size(0);
+}
+Shape sizes = outputs[0].sizes();
+sizes[0] = total;
+const Tensor joined = Tensor::empty({sizes, outputs[0].dtype(), nullptr}, to);
+int64_t first = 0;
+for (const Tensor& output : outputs) {
+  ops::copy_into(output.detach(), joined.narrowed(first, output.size(0)),
+                 {"gather", "output"});
+  first += output.size(0);
+}
+autograd::set_history(
+    "GatherBackward", outputs, {joined}, tracer::innermost_event(),
+    [=](Tensors grads) {
+      const std::vector<Tensor>& kept = outputs;
+      const Tensor grad = ops::contiguous(grads[0]);
+      Tensors pieces;
+      int64_t first = 0;
+      for (size_t i = 0; i < rows.size(); ++i) {
+        pieces.push_back(ops::copy_to(grad.narrowed(first, kept[i].size(0)), devices[i],
+                                      {"grad_scatter", "output"}));
+        first += rows[i];
+      }
+      return pieces;
+    });
+return joined;
+// [/solution-gather]

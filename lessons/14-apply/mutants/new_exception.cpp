@@ -1,0 +1,34 @@
+// rejected by: exceptions
+// because: has lost its type
+//
+// The misconception: an exception is its message.
+
+// [solution-apply]
+if (inputs.size() == 1) return {(*replicas[0])(inputs[0])};
+std::vector<Tensor> outputs(inputs.size());
+std::vector<std::exception_ptr> errors(inputs.size());
+const tracer::ThreadContext starter = tracer::thread_context();
+const bool enabled = autograd::grad_enabled();
+std::vector<std::thread> threads;
+for (size_t i = 0; i < inputs.size(); ++i) {
+  threads.emplace_back([&, i] {
+    appear_in_trace(starter, inputs[i].device());
+    const autograd::GradMode mode(enabled);
+    try {
+      outputs[i] = (*replicas[i])(inputs[i]);
+    } catch (...) {
+      errors[i] = std::current_exception();
+    }
+  });
+}
+for (std::thread& thread : threads) thread.join();
+for (const std::exception_ptr& error : errors) {
+  if (!error) continue;
+  try {
+    std::rethrow_exception(error);
+  } catch (const std::exception& kept) {
+    throw std::runtime_error(kept.what());
+  }
+}
+return outputs;
+// [/solution-apply]
