@@ -22,7 +22,8 @@ void add_emulate_flags(CLI::App& command, const std::shared_ptr<EmulateCommand>&
   auto* mode = command.add_option(
       "--mode", c->mode,
       "construct the program of another mode from a recorded step of one device");
-  mode->check(CLI::IsMember({"dp", "dp-criterion", "ddp", kModelParallel, kServers}));
+  mode->check(CLI::IsMember(
+      {"dp", "dp-criterion", "dp-features", "ddp", kModelParallel, kServers}));
   const auto constructs = [&](const char* name, auto& value, const char* help) {
     return command.add_option(name, value, help)->needs(mode);
   };

@@ -13,8 +13,10 @@
 #include "run/pipeline.h"
 #include "run/train.h"
 #include "tests/tracer/task_lines.h"
+#include "tracer/analysis/check.h"
 #include "tracer/emulate/construct/construct.h"
 #include "tracer/emulate/construct/recorded_parts.h"
+#include "tracer/emulate/emulate.h"
 
 namespace lockstep::run {
 namespace {
@@ -67,6 +69,46 @@ TEST(ConstructedModes, APipelineHasTheTasksThatTheEngineRecords) {
     EXPECT_EQ(TaskLines(constructed).lines(),
               TaskLines(recorded_by_engine(config)).lines());
   }
+}
+
+RunConfig alexnet(train::Mode mode, int64_t batch) {
+  RunConfig config = computing(mode, batch);
+  config.model.arch = "alexnet";
+  config.data.image_size = 64;
+  return config;
+}
+
+// Device 0 repeats the rest of a step with the whole batch, which was recorded, too.
+TEST(ConstructedModes, DataParallelFeaturesHaveTheTasksThatTheEngineRecords) {
+  const Trace chunk = recorded_by_engine(alexnet(train::Mode::single, 1));
+  const Trace whole = recorded_by_engine(alexnet(train::Mode::single, 2));
+  RunConfig config = alexnet(train::Mode::dp_features, 2);
+  config.device.count = 2;
+  const Trace recorded = recorded_by_engine(config);
+  tracer::ConstructedProgram program;
+  program.mode = "dp-features";
+  program.devices = 2;
+  program.further = {&whole};
+  const Trace constructed = tracer::construct(chunk, program);
+  EXPECT_EQ(TaskLines(constructed).lines(), TaskLines(recorded).lines());
+  for (const auto& finding :
+       tracer::check_trace(tracer::emulate(constructed)).findings) {
+    const bool told =
+        finding.ok || finding.law == "sources-present";  // of a test: none
+    EXPECT_TRUE(told) << finding.law << ": " << finding.message;
+  }
+  program.further = {};
+  const auto why = [&](const Trace& trace) -> std::string {
+    try {
+      tracer::construct(trace, program);
+    } catch (const std::runtime_error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_NE(why(chunk).find("device 0 has the whole batch"), std::string::npos);
+  EXPECT_NE(why(step_of_one_image()).find("replicates the module `features`"),
+            std::string::npos);
 }
 
 // The parts of --split auto are the same in a trace as in the model that it records.

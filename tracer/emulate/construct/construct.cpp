@@ -14,15 +14,17 @@
 namespace lockstep::tracer {
 
 Trace construct(const Trace& trace, const ConstructedProgram& program) {
-  if (program.mode == "dp" || program.mode == "dp-criterion") {
+  if (program.mode == "dp" || program.mode == "dp-criterion" ||
+      program.mode == "dp-features") {
     return construct_dp(trace, program);
   }
   if (program.mode == "ddp") return construct_ddp(trace, program);
   if (program.mode == "model-parallel") return construct_pipeline(trace, program);
   if (program.mode == "ps") return construct_ps(trace, program);
-  throw std::invalid_argument("a program of mode " + program.mode +
-                              " cannot be constructed; fix: choose dp, dp-criterion, "
-                              "ddp, model-parallel or ps");
+  throw std::invalid_argument(
+      "a program of mode " + program.mode +
+      " cannot be constructed; fix: choose dp, dp-criterion, dp-features, "
+      "ddp, model-parallel or ps");
 }
 
 Trace construct_single(const Trace& trace) {
@@ -96,11 +98,19 @@ std::string replicas_text(const Json& facts) {
          turns;
 }
 
-std::string shared_batch(int devices, int64_t batch, bool loss_on_each) {
+std::string shared_batch(int devices, int64_t batch, const std::string& mode) {
   if (devices == 1) {
     return fmt::format("one device repeats it with a batch of {}", batch);
   }
-  if (loss_on_each) {
+  if (mode == "dp-features") {
+    return fmt::format(
+        "{} devices share a batch of {}, each replica of `features` repeats the "
+        "forward "
+        "and backward pass of a step with its chunk, started by a host thread of its "
+        "own, and device 0 repeats the rest of a step with the whole batch",
+        devices, batch);
+  }
+  if (mode == "dp-criterion") {
     return fmt::format(
         "{} devices share a batch of {}, and each replica repeats the step's forward "
         "pass, loss and backward pass, started by a host thread of its own",
@@ -149,7 +159,7 @@ std::string construction(const Trace& trace) {
         "constructed from the median training step of one device: {}; packing, adding "
         "and joining tensors moves memory as fast as the step's own kernels; launching "
         "a kernel or a copy takes the host as long as the step's median launch; {}{}",
-        shared_batch(devices, batch, mode == "dp-criterion"), replicas_text(facts),
+        shared_batch(devices, batch, mode), replicas_text(facts),
         between_batches(facts));
   }
   if (mode == "model-parallel") {

@@ -27,7 +27,7 @@ struct ConstructedProgram {
   /// If not empty: the number of gradients in each bucket, in the order in which they
   /// become ready, instead of `bucket_cap`.
   std::vector<size_t> buckets = {};
-  /// Or `dp`, `dp-criterion`, `model-parallel`, `ps`.
+  /// Or `dp`, `dp-criterion`, `dp-features`, `model-parallel`, `ps`.
   std::string mode = "ddp";
   ConstructedPipeline pipeline = {};  ///< of mode `model-parallel`; sets `devices`
   /// Recordings of the same device with other batches: batches between are possible,
@@ -74,7 +74,11 @@ Trace construct_ddp(const Trace& trace, const ConstructedProgram& program);
 /// In mode `dp-criterion` the outputs stay on their devices: labels go there, each
 /// device computes the loss of its chunk, and device 0 their mean.
 ///
-/// Throws std::runtime_error as construct_ddp does.
+/// In mode `dp-features` only the module `features` is replicated, as PyTorch's example
+/// does for AlexNet and VGG. Device 0 repeats the rest of a step with the whole batch,
+/// which must be recorded, or between two recorded ones.
+///
+/// Throws std::runtime_error as construct_ddp does, and if there are no `features`.
 Trace construct_dp(const Trace& trace, const ConstructedProgram& program);
 
 /// Returns the program of one step of a pipeline: the parts of the network are on

@@ -1,4 +1,6 @@
+#include <algorithm>
 #include <map>
+#include <optional>
 #include <stdexcept>
 
 #include "engine/plan/chunk.h"
@@ -8,6 +10,30 @@
 #include "tracer/emulate/construct/repeat.h"
 
 namespace lockstep::tracer {
+
+namespace {
+
+/// Returns the step of the whole batch, in which device 0 runs what follows `features`.
+RecordedStep whole_step(const Trace& trace, const ConstructedProgram& program,
+                        int64_t batch) {
+  const bool has_features = std::ranges::any_of(trace.events, [](const Event& event) {
+    return event.is(categories::call) &&
+           text_arg(event.args, keys::module) == "features";
+  });
+  if (!has_features) {
+    throw std::runtime_error(
+        "mode dp-features replicates the module `features`, which the recorded network "
+        "does not have; fix: record -a vgg16 or -a alexnet, or choose mode dp");
+  }
+  try {
+    return step_with_batch(trace, program.further, batch);
+  } catch (const std::runtime_error& error) {
+    throw std::runtime_error(
+        std::string("after `features`, device 0 has the whole batch: ") + error.what());
+  }
+}
+
+}  // namespace
 
 Trace construct_dp(const Trace& trace, const ConstructedProgram& program) {
   require_device_count(program.devices);
@@ -27,8 +53,13 @@ Trace construct_dp(const Trace& trace, const ConstructedProgram& program) {
     steps.push_back(&by_chunk[chunk]);
   }
   const bool criterion = program.mode == "dp-criterion";
+  std::optional<RecordedStep> whole;
+  if (program.mode == "dp-features") {
+    whole = whole_step(trace, program, batch);
+  }
   DpProgram dp(steps, program.devices, device_type(trace.lockstep), program.hardware,
-               criterion ? LossOn::each_device : LossOn::first_device);
+               criterion ? LossOn::each_device : LossOn::first_device,
+               whole ? &*whole : nullptr);
   Trace result;
   result.lockstep = trace.lockstep;
   result.other = trace.other;

@@ -19,8 +19,7 @@ void DpProgram::backward() {
   if (loss_on_each_) {
     scattered = send_loss_grad(thread);
   } else {
-    for (const BackwardNode& node : step.loss) repeat_node(node, 0, thread, {}, true);
-    scattered = scatter_grad(thread);
+    scattered = scatter_grad(thread, backward_on_first(thread));
   }
   const int64_t until = thread.now;
 
@@ -33,11 +32,16 @@ void DpProgram::backward() {
     }
     backward_of_network(i, threads[i], {scattered});
   }
-  IdList last{program_.id_of(step.leaves.back().op->id, 0)};
+  IdList last{kNone};  // of device 0: its last gradient
   int64_t over = 0;
   for (int i = 0; i < replicas(); ++i) over = std::max(over, threads[i].now);
   for (int i = 1; i < replicas(); ++i) {
-    last.push_back(program_.id_of(replicas_[i].nodes.back().op->id, i));
+    last.push_back(
+        program_.id_of(wrapped_nodes(replicas_[i]).back().op->id, step_of(i)));
+  }
+  for (size_t i = 0; i < step.leaves.size(); ++i) {
+    if (!is_wrapped(step.step->parameters[i].name)) continue;
+    last[0] = program_.id_of(step.leaves[i].op->id, 0);
   }
   reduce(threads[0], over);
   over = std::max(over, threads[0].now);
@@ -61,18 +65,42 @@ void DpProgram::repeat_backward(Thread& thread) {
   }
 }
 
-void DpProgram::repeat_node(const BackwardNode& node, int replica, Thread& thread,
-                            const IdList& waits_for, bool of_whole_batch) {
-  program_.repeat_node(node, {replica, replica, first().backward->id}, thread,
-                       waits_for, [&](Event& event) {
+void DpProgram::repeat_node(const BackwardNode& node, int place, int replica,
+                            Thread& thread, const IdList& waits_for,
+                            bool of_whole_batch) {
+  program_.repeat_node(node, {place, replica, first().backward->id}, thread, waits_for,
+                       [&](Event& event) {
                          if (of_whole_batch) widen_(event);
                        });
+}
+
+int64_t DpProgram::backward_on_first(Thread& thread) {
+  std::vector<BackwardNode> nodes = first().loss;
+  if (features_) {
+    const int64_t own = wrapped_nodes(first()).front().op->id;
+    nodes = first().thread;
+    nodes.erase(std::ranges::find(nodes, own,
+                                  [](const BackwardNode& node) { return node.op->id; }),
+                nodes.end());
+  }
+  int64_t last = kNone;
+  for (const BackwardNode& node : nodes) {
+    repeat_node(node, 0, 0, thread, {}, !features_);
+    size_t leaf = 0;
+    while (leaf < first().leaves.size() && first().leaves[leaf].op != node.op) ++leaf;
+    if (leaf < first().leaves.size()) {
+      program_.grad_ready(*first().grad_ready[leaf]);
+    } else {
+      last = node.op->id;
+    }
+  }
+  return last;
 }
 
 void DpProgram::wait(Thread& thread, const IdList& waits_for, int64_t until) {
   const BackwardNode& recorded = first().loss[0];
   int64_t awaited = recorded.wait == nullptr ? 0 : recorded.wait->ts;
-  for (const Event* event : first().main) {
+  for (const Event* event : main_events_) {
     if (recorded.wait == nullptr) break;
     for (const int64_t id : recorded.wait->waits_for) {
       if (event->id == id) awaited = std::max(awaited, event->end());
@@ -99,9 +127,8 @@ void DpProgram::wait_at_once(Thread& thread, const IdList& waits_for) {
   program_.host(id).parent = first().backward->id;
 }
 
-int64_t DpProgram::scatter_grad(Thread& thread) {
-  const BackwardNode& before = first().loss.back();
-  wait_at_once(thread, {before.op->id});
+int64_t DpProgram::scatter_grad(Thread& thread, int64_t before) {
+  wait_at_once(thread, {before});
   const int64_t id =
       program_.open(thread, categories::op, "GatherBackward",
                     {{keys::shapes, Json::array({output_of(batch_).shape})}});
@@ -123,7 +150,7 @@ void DpProgram::backward_of_network(int replica, Thread& thread,
                                     const IdList& scattered) {
   bool woken = replica > 0;
   IdList waits_for = scattered;
-  std::vector<BackwardNode> nodes = replicas_[replica].nodes;
+  std::vector<BackwardNode> nodes = wrapped_nodes(replicas_[replica]);
   const std::vector<BackwardNode>& loss = replicas_[replica].loss;
   if (loss_on_each_) nodes.insert(nodes.begin(), loss.begin(), loss.end());
   for (BackwardNode& node : nodes) {
@@ -133,15 +160,18 @@ void DpProgram::backward_of_network(int replica, Thread& thread,
     } else if (!waits_for.empty()) {
       node.before = node.events[0]->ts;
     }
-    repeat_node(node, replica, thread, std::exchange(waits_for, {}));
+    repeat_node(node, step_of(replica), replica, thread, std::exchange(waits_for, {}));
   }
 }
 
 void DpProgram::reduce(Thread& thread, int64_t over) {
   IdList made_by;
   for (int i = 0; i < replicas(); ++i) {
+    const std::vector<BackwardNode> nodes = wrapped_nodes(replicas_[i]);
     for (const int64_t id : replicas_[i].leaf_made_by) {
-      made_by.push_back(program_.id_of(id, i));
+      const bool own = std::ranges::any_of(
+          nodes, [id](const BackwardNode& node) { return node.op->id == id; });
+      if (own || !features_) made_by.push_back(program_.id_of(id, step_of(i)));
     }
   }
   wait(thread, made_by, over);
@@ -152,16 +182,17 @@ void DpProgram::reduce(Thread& thread, int64_t over) {
   reduce_groups(thread);
   program_.close(thread, id);
   for (size_t i = 0; i < first().leaves.size(); ++i) {
+    if (!is_wrapped(first().step->parameters[i].name)) continue;
     BackwardNode leaf = first().leaves[i];
     leaf.before = leaf.events[0]->ts - 1;
-    repeat_node(leaf, 0, thread, {id});
+    repeat_node(leaf, 0, 0, thread, {id});
     program_.grad_ready(*first().grad_ready[i]);
   }
 }
 
 void DpProgram::reduce_groups(Thread& thread) {
   const int64_t id = program_.open(thread, categories::phase, phases::reduce);
-  const Coalesced all = replicated(*first().step)[0];
+  const Coalesced all = replicated(*first().step, wrapped_)[0];
   IdList ready;  // of each replica: its gradients
   for (int i = 0; i < replicas(); ++i) ready.push_back(program_.last_kernel(i));
   int64_t moved = 0;
@@ -207,7 +238,7 @@ Json DpProgram::shapes_of_gradients() const {
   Json shapes = Json::array();
   for (int i = 0; i < replicas(); ++i) {
     for (const ModelTensor& tensor : first().step->parameters) {
-      shapes.push_back(tensor.shape);
+      if (is_wrapped(tensor.name)) shapes.push_back(tensor.shape);
     }
   }
   return shapes;

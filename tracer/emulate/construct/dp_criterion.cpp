@@ -31,7 +31,7 @@ std::vector<const Event*> loss_ops(const ReplicaStep& replica) {
 
 const Event* DpProgram::first_item() const {
   const Event& loss = find_phase(*first().step, phases::loss);
-  for (const Event* event : first().main) {
+  for (const Event* event : main_events_) {
     if (in_phase_of(*event, loss) && event->name.view() == kReadScalar) return event;
   }
   return nullptr;
@@ -158,7 +158,7 @@ void DpProgram::add_scalars(const char* why, const char* tensor, bool scaled,
 
 int64_t DpProgram::send_loss_grad(Thread& thread) {
   const Event* filled = nullptr;
-  for (const Event* event : first().main) {
+  for (const Event* event : main_events_) {
     const bool between =
         event->ts >= first().backward->ts && event->end() <= first().join->ts;
     if (between && event->is(categories::op)) filled = event;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 #include "engine/plan/ring.h"
 #include "tracer/emulate/hardware/hardware.h"
@@ -18,13 +19,17 @@ constexpr int64_t kPiecesOfBroadcast = 8;         // at most
 
 }  // namespace
 
-std::vector<Coalesced> replicated(const RecordedStep& step) {
+std::vector<Coalesced> replicated(const RecordedStep& step,
+                                  const std::string& wrapped) {
+  const std::string prefix = wrapped.empty() ? "" : wrapped + ".";
   std::vector<Coalesced> all(1);
-  for (const ModelTensor& tensor : step.parameters) all[0].add(tensor);
+  for (const ModelTensor& tensor : step.parameters) {
+    if (tensor.name.starts_with(prefix)) all[0].add(tensor);
+  }
   for (const char* dtype : {"float32", "float64", "int64"}) {
     Coalesced buffers;
     for (const ModelTensor& tensor : step.buffers) {
-      if (tensor.dtype == dtype) buffers.add(tensor);
+      if (tensor.dtype == dtype && tensor.name.starts_with(prefix)) buffers.add(tensor);
     }
     if (!buffers.tensors.empty()) all.push_back(std::move(buffers));
   }
@@ -32,7 +37,8 @@ std::vector<Coalesced> replicated(const RecordedStep& step) {
 }
 
 void DpProgram::forward() {
-  main_.now = first().model[0]->ts + shift_at(first().model[0]->ts);
+  const Event& replaced = wrapped_call(first());
+  main_.now = replaced.ts + shift_at(replaced.ts);
   const int64_t called =
       call(loss_on_each_ ? "DataParallelModel.__call__" : "DataParallel.__call__");
   const int64_t implementation = call("Module._call_impl");
@@ -47,13 +53,13 @@ void DpProgram::forward() {
     if (!loss_on_each_) gather();
   }
   for (const int64_t id : {body, implementation, called}) program_.close(main_, id);
-  continue_main(first().model[0]->end(), main_.now);
+  continue_main(replaced.end(), main_.now);
 }
 
 int64_t DpProgram::call(const char* name) {
   return program_.open(
       main_, categories::call, name,
-      {{keys::module, ""}, {keys::shapes, Json::array({shape_of(batch_)})}});
+      {{keys::module, wrapped_}, {keys::shapes, Json::array({shape_of(batch_)})}});
 }
 
 std::vector<int64_t> DpProgram::shape_of(int64_t images) const {
@@ -87,7 +93,7 @@ void DpProgram::scatter() {
           .tensor = "images",
           .dtype = std::string(images.dtype),
           .shape = shape_of(chunks_[i]),
-          .bytes = images.bytes / chunks_[0] * chunks_[i]});
+          .bytes = images.bytes / first().step->batch * chunks_[i]});
   }
   program_.close(main_, id);
 }
@@ -95,7 +101,7 @@ void DpProgram::scatter() {
 void DpProgram::replicate() {
   replicate_ = phase(phases::replicate);
   int64_t moved = 0;
-  for (const Coalesced& all : replicated(*first().step)) {
+  for (const Coalesced& all : replicated(*first().step, wrapped_)) {
     for (const plan::Group& group : plan::coalesce_broadcast(all.bytes)) {
       moved += 2 * all.bytes_of(group);
       program_.kernel(
@@ -111,7 +117,8 @@ void DpProgram::replicate() {
     }
   }
   if (hardware_ != nullptr) {
-    const double parameters = static_cast<double>(first().step->parameters.size());
+    const auto parameters =
+        static_cast<double>(replicated(*first().step, wrapped_)[0].tensors.size());
     const HostCosts& host = hardware_->host;
     main_.now += std::llround(1e3 * parameters *
                               (host.replica_us_per_parameter * (replicas() - 1) +
@@ -156,20 +163,21 @@ void DpProgram::hand_on(const ProcessProgram::Copy& group) {
 
 int64_t DpProgram::repeat_model(int replica, Thread& thread, int64_t parent) {
   const ReplicaStep& repeated = replicas_[replica];
-  const int64_t begin = repeated.model[0]->ts, shift = thread.now - begin;
+  const Event& called = wrapped_call(repeated);
+  const int64_t begin = called.ts, shift = thread.now - begin;
   const bool in_turns = hardware_ != nullptr && hardware_->host.interpreter_lock;
   const int64_t slower = in_turns ? replicas() : 1;
-  for (const Event* event : repeated.model) {
-    Event& written = program_.repeat(*event, replica, thread.lane, shift);
+  for (const Event* event : wrapped_events(repeated)) {
+    Event& written = program_.repeat(*event, step_of(replica), thread.lane, shift);
     written.ts = thread.now + slower * (event->ts - begin);
     written.dur = slower * event->dur;
-    program_.repeat_tasks(event->id, replica, [&](Event& task) {
+    program_.repeat_tasks(event->id, step_of(replica), replica, [&](Event& task) {
       if (parent != kNone) task.args[keys::phase] = phases::parallel_apply;
     });
   }
-  const int64_t call = program_.id_of(repeated.model[0]->id, replica);
+  const int64_t call = program_.id_of(called.id, step_of(replica));
   program_.host(call).parent = parent;
-  thread.now += slower * repeated.model[0]->dur;
+  thread.now += slower * called.dur;
   return call;
 }
 
@@ -201,13 +209,38 @@ void DpProgram::parallel_apply() {
 }
 
 ProcessProgram::Copy DpProgram::output_of(int64_t samples) const {
-  const int64_t sample = int_arg(first().whole->args, keys::output_bytes) / chunks_[0];
+  const int64_t sample =
+      int_arg(first().whole->args, keys::output_bytes) / first().step->batch;
   const ModelTensor& any = first().step->parameters[0];
   const int64_t item = any.bytes / std::max<int64_t>(1, any.numel);
-  return {.tensor = "output",
-          .dtype = any.dtype,
-          .shape = {samples, sample / item},
-          .bytes = sample * samples};
+  ProcessProgram::Copy output{.tensor = "output",
+                              .dtype = any.dtype,
+                              .shape = {samples, sample / item},
+                              .bytes = sample * samples};
+  if (!features_) return output;
+  const Event& called = wrapped_call(first());
+  for (const Event* next : first().model) {  // it receives the output
+    if (next->ts < called.end() || !next->args.contains(keys::shapes)) continue;
+    output.shape =
+        next->args.find(keys::shapes).json().at(0).get<std::vector<int64_t>>();
+    output.shape.at(0) = samples;
+    output.bytes = std::accumulate(output.shape.begin(), output.shape.end(), item,
+                                   std::multiplies<>());
+    break;
+  }
+  return output;
+}
+
+void DpProgram::make_contiguous(int device, const ProcessProgram::Copy& output) {
+  const bool blocked = device_type_ == "cpu" && output.shape.size() == 4;
+  if (!blocked) return;
+  const int64_t bytes = 2 * output.bytes;
+  const int64_t op = program_.open(
+      main_, categories::op, "aten::contiguous",
+      {{keys::shapes, Json::array({output.shape})}, {keys::bytes, bytes}});
+  program_.kernel({op, device, "copy", phases::gather, bytes});
+  program_.launch(main_);
+  program_.close(main_, op);
 }
 
 void DpProgram::gather() {
@@ -218,6 +251,7 @@ void DpProgram::gather() {
       const int64_t op = program_.open(main_, categories::op, "aten::copy_",
                                        {{keys::shapes, Json::array({output.shape})},
                                         {keys::bytes, 2 * output.bytes}});
+      make_contiguous(0, output);
       program_.kernel({op, 0, "copy", phases::gather, 2 * output.bytes});
       program_.launch(main_);
       program_.close(main_, op);
@@ -227,7 +261,12 @@ void DpProgram::gather() {
     output.dst = 0;
     output.why = reasons::gather;
     output.phase = phases::gather;
-    send(main_, "aten::copy_", output, {program_.last_kernel(0)});
+    output.op = program_.open(main_, categories::op, "aten::copy_",
+                              {{keys::shapes, Json::array({output.shape})}});
+    make_contiguous(i, output);
+    program_.copy(output, {program_.last_kernel(0)});
+    program_.launch(main_);
+    program_.close(main_, output.op);
   }
   program_.close(main_, gather_);
 }

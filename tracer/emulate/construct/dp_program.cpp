@@ -2,18 +2,42 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
+#include <stdexcept>
 
 #include "tracer/format/facts.h"
 
 namespace lockstep::tracer {
 
+namespace {
+
+constexpr char kFeatures[] = "features";
+
+std::vector<const RecordedStep*> with_whole(std::vector<const RecordedStep*> steps,
+                                            const RecordedStep* whole) {
+  if (whole != nullptr) steps.insert(steps.begin(), whole);
+  return steps;
+}
+
+/// Both are of the network's forward pass, on one thread.
+bool is_within(const Event& event, const Event& call) {
+  return event.ts >= call.ts && event.end() <= call.end();
+}
+
+}  // namespace
+
 DpProgram::DpProgram(const std::vector<const RecordedStep*>& steps, int devices,
-                     std::string device_type, const Hardware* hardware, LossOn loss)
+                     std::string device_type, const Hardware* hardware, LossOn loss,
+                     const RecordedStep* whole)
     : devices_(devices),
       device_type_(std::move(device_type)),
       hardware_(hardware),
       loss_on_each_(loss == LossOn::each_device),
-      program_(steps) {
+      features_(whole != nullptr),
+      whole_(features_ && devices > 1),
+      wrapped_(features_ ? kFeatures : ""),
+      program_(with_whole(steps, whole_ ? whole : nullptr)),
+      first_(whole_ ? *whole : *steps[0]) {
   for (const RecordedStep* step : steps) {
     replicas_.emplace_back(*step);
     chunks_.push_back(step->batch);
@@ -23,13 +47,55 @@ DpProgram::DpProgram(const std::vector<const RecordedStep*>& steps, int devices,
   widen_ = Widening(chunks_[0], loss_on_each_ ? chunks_[0] : batch_,
                     any.bytes / std::max<int64_t>(1, any.numel));
   main_.lane = lane_of(*first().whole);
+  main_events_ = first().main;
+  const Event& wrapped = wrapped_call(first());
+  for (const Event* event : first().model) {
+    if (!is_within(*event, wrapped)) main_events_.push_back(event);
+  }
+  std::ranges::stable_sort(main_events_, {}, [](const Event* event) {
+    return std::pair(event->ts, -event->dur);
+  });
+}
+
+const Event& DpProgram::wrapped_call(const ReplicaStep& step) const {
+  for (const Event* event : step.model) {
+    if (!features_ || (event->is(categories::call) &&
+                       text_arg(event->args, keys::module) == wrapped_)) {
+      return *event;
+    }
+  }
+  throw std::runtime_error("the recorded step does not call `features`");
+}
+
+std::vector<const Event*> DpProgram::wrapped_events(const ReplicaStep& step) const {
+  const Event& call = wrapped_call(step);
+  std::vector<const Event*> events;
+  for (const Event* event : step.model) {
+    if (is_within(*event, call)) events.push_back(event);
+  }
+  return events;
+}
+
+bool DpProgram::is_wrapped(const std::string& tensor) const {
+  return !features_ || tensor.starts_with(wrapped_ + ".");
+}
+
+std::vector<BackwardNode> DpProgram::wrapped_nodes(const ReplicaStep& step) const {
+  if (!features_) return step.nodes;
+  std::set<int64_t> forward;
+  for (const Event* event : wrapped_events(step)) forward.insert(event->id);
+  std::vector<BackwardNode> nodes;
+  for (const BackwardNode& node : step.nodes) {
+    if (forward.contains(node.op->fwd)) nodes.push_back(node);
+  }
+  return nodes;
 }
 
 std::vector<Event> DpProgram::run() {
-  launch_from_main(0, first().forward->ts);
+  launch_from_main(0, wrapped_call(first()).ts);
   forward();
   if (loss_on_each_) loss_on_each();
-  launch_from_main(first().model[0]->end(), first().join->ts);
+  launch_from_main(wrapped_call(first()).end(), first().join->ts);
   backward();
   launch_from_main(first().join->end(), first().whole->end());
   write_main();
@@ -45,7 +111,7 @@ int64_t DpProgram::shift_at(int64_t time) const {
 }
 
 void DpProgram::launch_from_main(int64_t from, int64_t to) {
-  for (const Event* event : first().main) {
+  for (const Event* event : main_events_) {
     if (event->ts < from || event->ts >= to || is_replaced(*event)) continue;
     program_.repeat_tasks(event->id, 0, [&](Event& task) {
       if (is_of_whole_batch(*event)) widen_(task);
@@ -61,6 +127,7 @@ void DpProgram::launch_from_main(int64_t from, int64_t to) {
 }
 
 bool DpProgram::is_of_whole_batch(const Event& op) const {
+  if (features_) return false;  // it was recorded with the whole batch
   const Event& loss = find_phase(*first().step, phases::loss);
   const bool in_loss = op.ts >= loss.ts && op.end() <= loss.end();
   return op.id == first().labels_op->id || (in_loss && op.is(categories::op)) ||
@@ -69,7 +136,7 @@ bool DpProgram::is_of_whole_batch(const Event& op) const {
 
 void DpProgram::write_main() {
   const int64_t extra = synchronize_others();
-  for (const Event* recorded : first().main) {
+  for (const Event* recorded : main_events_) {
     if (is_replaced(*recorded)) continue;
     const int64_t shift = shift_at(recorded->ts);
     Event& event = program_.repeat(*recorded, 0, lane_of(*recorded), shift);
@@ -91,7 +158,7 @@ void DpProgram::write_main() {
 int64_t DpProgram::synchronize_others() {
   std::vector<const Event*> waits;
   const Event& optimizer = find_phase(*first().step, phases::optimizer);
-  for (const Event* event : first().main) {
+  for (const Event* event : main_events_) {
     if (event->is(categories::sync) && event->ts >= optimizer.end()) {
       waits.push_back(event);
     }
@@ -114,11 +181,22 @@ int64_t DpProgram::synchronize_others() {
 
 void DpProgram::describe(Event& step) const {
   for (const char* key : {keys::input_bytes, keys::label_bytes, keys::output_bytes}) {
-    step.args[key] = int_arg(step.args, key) / chunks_[0] * batch_;
+    step.args[key] = int_arg(step.args, key) / first().step->batch * batch_;
   }
   step.args[keys::batch] = batch_;
   step.args[keys::input_on] = values::host;
   step.args[keys::chunks] = chunks_;
+  if (!features_) return;
+  step.args[keys::output_bytes] = output_of(batch_).bytes;
+  int64_t parameters = 0, buffers = 0;
+  for (const ModelTensor& tensor : first().step->parameters) {
+    if (is_wrapped(tensor.name)) parameters += tensor.bytes;
+  }
+  for (const ModelTensor& tensor : first().step->buffers) {
+    if (is_wrapped(tensor.name)) buffers += tensor.bytes;
+  }
+  step.args[keys::wrapped_parameter_bytes] = parameters;
+  step.args[keys::wrapped_buffer_bytes] = buffers;
 }
 
 }  // namespace lockstep::tracer

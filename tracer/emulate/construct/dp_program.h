@@ -39,8 +39,9 @@ struct Coalesced {
   }
 };
 
-/// Returns what `replicate` broadcasts: the parameters, then the buffers by type.
-std::vector<Coalesced> replicated(const RecordedStep& step);
+/// Returns what `replicate` broadcasts: the parameters, then the buffers by type, of
+/// the module `wrapped` (empty: the network).
+std::vector<Coalesced> replicated(const RecordedStep& step, const std::string& wrapped);
 
 /// Where DataParallel computes the loss.
 enum class LossOn : uint8_t {
@@ -50,10 +51,12 @@ enum class LossOn : uint8_t {
 
 class DpProgram {
  public:
-  /// `steps`: what the replica of each chunk repeats. They must outlive this object.
+  /// `steps`: what the replica of each chunk repeats. `whole`: if set, only the module
+  /// `features` is replicated, and device 0 repeats the rest of this step of the whole
+  /// batch. They must outlive this object.
   DpProgram(const std::vector<const RecordedStep*>& steps, int devices,
             std::string device_type, const Hardware* hardware,
-            LossOn loss = LossOn::first_device);
+            LossOn loss = LossOn::first_device, const RecordedStep* whole = nullptr);
 
   /// Returns all events of the step. May be called once.
   std::vector<Event> run();
@@ -61,7 +64,10 @@ class DpProgram {
  private:
   using Thread = ProcessProgram::Thread;
 
-  const ReplicaStep& first() const { return replicas_[0]; }
+  /// What device 0 and the main thread repeat, apart from the replicas.
+  const ReplicaStep& first() const { return first_; }
+  /// Returns the place of a replica's step among those of `program_`.
+  int step_of(int replica) const { return whole_ ? replica + 1 : replica; }
   int replicas() const { return static_cast<int>(replicas_.size()); }
 
   /// From the recorded time `at` on, the main thread is `now - at` later.
@@ -73,6 +79,14 @@ class DpProgram {
   bool is_of_whole_batch(const Event& op) const;
   /// A call without a line of a source: none was recorded.
   int64_t call(const char* name);
+  /// Returns the call of the module that is replicated, in a recorded step.
+  const Event& wrapped_call(const ReplicaStep& step) const;
+  /// Returns the events of that call, in order.
+  std::vector<const Event*> wrapped_events(const ReplicaStep& step) const;
+  /// Returns true for a parameter or buffer of that module.
+  bool is_wrapped(const std::string& tensor) const;
+  /// Returns a step's nodes of the backward pass of that module, in order.
+  std::vector<BackwardNode> wrapped_nodes(const ReplicaStep& step) const;
   /// Returns the shape of so many images.
   std::vector<int64_t> shape_of(int64_t images) const;
 
@@ -115,13 +129,17 @@ class DpProgram {
   const Event* first_item() const;
   /// Returns true for an event that the main thread of this program does not repeat.
   bool is_replaced(const Event& recorded) const;
+  /// What the replicated module returns for so many samples.
   ProcessProgram::Copy output_of(int64_t samples) const;
   /// Device 0's own part is copied by a kernel, for which the others wait.
   void gather();
+  /// Device `device` stores an output element by element, as it is sent.
+  void make_contiguous(int device, const ProcessProgram::Copy& output);
 
-  /// Repeats what a thread of the backward pass did for a node. If `waits_for` is not
-  /// empty, the thread waits for that instead.
-  void repeat_node(const BackwardNode& node, int replica, Thread& thread,
+  /// Repeats what a thread of the backward pass did for a node of the step at `place`
+  /// among those of `program_`. If `waits_for` is not empty, the thread waits for that
+  /// instead.
+  void repeat_node(const BackwardNode& node, int place, int replica, Thread& thread,
                    const IdList& waits_for = {}, bool of_whole_batch = false);
   /// A wait for work of other threads, and the time until the thread goes on: as long
   /// as the recorded thread took to wake up.
@@ -129,8 +147,12 @@ class DpProgram {
   void backward();
   /// On one device, the backward pass is the recorded one.
   void repeat_backward(Thread& thread);
-  /// Returns the id of the node that scatters the gradient of the output.
-  int64_t scatter_grad(Thread& thread);
+  /// What device 0 does before the replicas: the loss, and what follows the replicated
+  /// module. Returns the id of the last node.
+  int64_t backward_on_first(Thread& thread);
+  /// Returns the id of the node that scatters the gradient of the output, which waits
+  /// for the node `before`.
+  int64_t scatter_grad(Thread& thread, int64_t before);
   /// A wait that is over when it begins.
   void wait_at_once(Thread& thread, const IdList& waits_for);
   void backward_of_network(int replica, Thread& thread, const IdList& scattered);
@@ -152,8 +174,13 @@ class DpProgram {
   const std::string device_type_;
   const Hardware* hardware_;
   const bool loss_on_each_;
+  const bool features_;        ///< only these are replicated
+  const bool whole_;           ///< and the rest of the step is of the whole batch
+  const std::string wrapped_;  ///< the module that is replicated; empty: the network
   ProcessProgram program_;
+  const ReplicaStep first_;
   std::vector<ReplicaStep> replicas_;
+  std::vector<const Event*> main_events_;  ///< of the main thread, in order
   std::vector<int64_t> chunks_;
   int64_t batch_ = 0;
   Widening widen_{1, 1, 4};
