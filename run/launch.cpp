@@ -47,7 +47,7 @@ RankPlace place_of(int node, int gpu, int nodes, int per_node) {
 }
 
 /// Servers are the last processes of a job, but each node starts its workers first.
-[[noreturn]] void refuse_servers(const RunConfig& c, int nodes, int local) {
+[[noreturn]] void refuse_servers(const RunConfig& c, int nodes) {
   const int workers = static_cast<int>(devices_of(c).size());
   throw UsageError(fmt::format(
       "--multiprocessing-distributed starts {} workers and {} servers on one machine, "
@@ -66,7 +66,7 @@ int spawn_ranks(const RunConfig& c) {
       static_cast<int>(devices_of(c).size()) + (serves ? c.ps.servers : 0);
   const NodePlace place_of_node = node_of_process(c);
   const auto [node, nodes] = std::pair(place_of_node.node, place_of_node.nodes);
-  if (serves && nodes > 1) refuse_servers(c, nodes, local);
+  if (serves && nodes > 1) refuse_servers(c, nodes);
   std::string init = place_of_node.init;
   if (init.empty()) init = fmt::format("tcp://127.0.0.1:{}", free_port());
   if (!place_of_node.launcher.empty() && !c.output.quiet) {
