@@ -282,8 +282,8 @@ LESSON_TEST(19, set_before_start, "the shard knows its epoch when the loader sta
         },
         [&] {
           exam.that(
-              !over, "after `step` has returned false, " + where, "`start`",
-              "`step` again",
+              !over, "after `step` has returned false, " + where,
+              "`start` of the next epoch, or the end", "`step` again",
               {"the epoch ends when `step` returns false, and nothing else says so: "
                "size() counts samples, not batches",
                kBefore});

@@ -312,9 +312,8 @@ LESSON_TEST(21, in_between, "staleness counts the updates of others in between")
   auto* const staleness = exam.function<int64_t(int64_t, int64_t)>("lesson_staleness");
   const Because because{
       "versions read + 1 to v − 1 are the updates of others in between, all of them. "
-      "If "
-      "the worker had read version v − 1, nobody came in between, and its staleness is "
-      "0",
+      "If the worker had read version v − 1, nobody came in between, and its staleness "
+      "is 0",
       kStale};
   exam.equal("staleness of the update that made version 8, if version 7 was read",
              int64_t{0}, staleness(7, 8), because);

@@ -92,8 +92,8 @@ class Exam {
   const std::string& trace_file() const { return trace_file_; }
 
   /// Returns a quiz's answer to question `number`: the learner's first `most` lines
-  /// below
-  /// `# <number>.` that are not comments; "" if there is none.
+  /// below `# <number>.` that are not comments, with newlines between; "" if there is
+  /// none.
   std::string answer(int number, int most = 1) const;
 
   const std::string& library() const { return library_; }

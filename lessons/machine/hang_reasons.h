@@ -36,9 +36,8 @@ inline std::string asked_alone(const std::vector<int>& counts, const RanksRun& r
     if (others_train && std::ranges::count(run.calls[r], kGradients) == counts[r])
       continue;
     return fmt::format(
-        "rank {} waits in collective {}, `{}`, which not all ranks make. "
-        "Each must, also one that has no batch left, and as often as the "
-        "others",
+        "rank {} waits in collective {}, `{}`, which not all ranks make. Each must, "
+        "also one that has no batch left, and as often as the others",
         r, at, what);
   }
   return "";

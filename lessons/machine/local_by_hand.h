@@ -151,8 +151,7 @@ inline Because why_no_mean(double own, double sum, double got, int ranks) {
   if (is(sum)) {
     return {
         "this is the sum over the ranks, N times the mean: the factor 1 / N is "
-        "missing, "
-        "or the mean was reduced once more",
+        "missing, or the mean was reduced once more",
         "What is averaged"};
   }
   if (is(sum / ranks / ranks)) {

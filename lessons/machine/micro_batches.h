@@ -1,6 +1,7 @@
 // Lesson 17's models, and steps of micro-batches on two ranks.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <memory>
@@ -216,13 +217,11 @@ inline std::string why_not(const Numbers& got, const Numbers& start) {
   }
   if (nearly(got, trained_alone(1, [](int64_t) { return 1; }))) {
     return "gradients add up: without dividing, four micro-batches give a gradient "
-           "four "
-           "times as large";
+           "four times as large";
   }
   if (nearly(got, trained_alone(1, [&](int64_t) { return 1 / count; }))) {
     return "the micro-batches count equally here, but they have 3, 3, 3 and 1 rows: "
-           "each "
-           "one's share is its rows of all rows";
+           "each one's share is the number of its rows, divided by that of all rows";
   }
   if (nearly(got, trained_alone(1, [](int64_t rows) { return rows / 20.0; }))) {
     return "half of the gradient: `average` has divided by the number of ranks already";

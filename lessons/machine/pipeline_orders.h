@@ -73,9 +73,8 @@ inline std::string why_slow(const PipelineSchedule& schedule) {
     const int first = first_passes(schedule[rank]);
     if (first < ranks - rank) {
       return fmt::format(
-          "a rank after rank {} is idle although there is work: {} forward pass{} "
-          "first "
-          "{} too few for {} ranks, each of which can run one",
+          "one of the ranks from rank {} on is idle although there is work: {} forward "
+          "pass{} first {} too few for {} ranks, each of which can run one",
           rank, first, first == 1 ? "" : "es", first == 1 ? "is" : "are", ranks - rank);
     }
   }

@@ -104,7 +104,7 @@ inline std::string why_not_shuffled(data::Share share, std::vector<int64_t> got)
   const std::vector<int64_t> expected = expected_of(share, 0);
   const auto real = static_cast<size_t>(std::max<int64_t>(
       0, (share.length - share.rank + share.world - 1) / share.world));
-  if (real < expected.size() &&
+  if (real < expected.size() && real <= got.size() &&
       std::equal(expected.begin(), expected.begin() + real, got.begin())) {
     return "padding repeats the shuffled order from its beginning";
   }
@@ -121,8 +121,7 @@ inline std::string why_not_shuffled(data::Share share, std::vector<int64_t> got)
            "dealing gives a rank the same samples in all epochs";
   }
   return "positions of the shuffled order, padding included: RandomSampler(length, "
-         "seed) "
-         "shuffles all samples, and only then are some repeated or left out";
+         "seed) shuffles all samples, and only then are some repeated or left out";
 }
 
 /// Returns the misconception that explains the orders in which epochs `first`, first +
@@ -273,8 +272,8 @@ inline Because because_of(const data::Share& share, const Counted& all, double g
   }
   if (nearly(got, all.half_padded)) {
     return {
-        "padding is no correct one here, but a sample: it must be left out of both "
-        "counts",
+        "padding counts as a sample here, although not as a correct one: it must be "
+        "left out of both counts",
         "What padding does to an evaluation"};
   }
   if (nearly(got, 100 * all.exact)) {
