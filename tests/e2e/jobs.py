@@ -92,7 +92,7 @@ class Job:
         for run in self.runs:
             run.kill()
         for pid in processes_with(self.mark):
-            os.kill(pid, signal.SIGKILL)
+            tell(pid, signal.SIGKILL)
 
 
 class Tcp(Job):
@@ -107,8 +107,8 @@ class Tcp(Job):
         return [Run([*words, *url, "--rank", rank]) for rank in range(self.ranks)]
 
     def rank_of(self, pid):
-        words = text_of(pid, "cmdline").split("\0")
-        return words[words.index("--rank") + 1]
+        _, _, rest = text_of(pid, "cmdline").partition("\0--rank\0")
+        return rest.split("\0")[0]  # "" if it has ended
 
 
 class Launcher(Job):
@@ -163,7 +163,7 @@ class Mpirun(Launcher):
         """Told itself, mpirun stops reading what its ranks print, a second before it
         passes SIGTERM on: ranks that print much wait for it and are killed."""
         for pid in self.pids().values():
-            os.kill(pid, signal.SIGTERM)
+            tell(pid, signal.SIGTERM)
 
     def start(self, words):
         before = ["mpirun.openmpi", "--oversubscribe", "--bind-to", "none", "-np",
@@ -200,6 +200,13 @@ class Srun(Launcher):
         asked = subprocess.run(["sinfo", "--noheader"], capture_output=True,
                                check=False, timeout=60)
         return "" if asked.returncode == 0 else "no Slurm controller answers"
+
+
+def tell(pid, number):
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass  # it has ended
 
 
 def tell_to_end(run):

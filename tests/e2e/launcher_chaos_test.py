@@ -29,8 +29,9 @@ PREEMPTED = int(os.environ.get("LOCKSTEP_PREEMPTED_RUNS", 0))
 TABLE = os.environ.get("LOCKSTEP_CHAOS_TABLE")
 RANKS, TIMEOUT, GRACE = 3, 5 if RUNS else 2, 3
 SHAPE = ["train", "-a", "sparse", "--features", 64, "--device-type", "reference", "-b",
-         6, "-j", 1, "-p", 1, "--timeout", TIMEOUT]
-ENDLESS = [*SHAPE, "--length", 6000, "--epochs", 100000]
+         6, "-j", 1, "-p", 1]
+ENDLESS = [*SHAPE, "--length", 6000, "--epochs", 100000, "--timeout", TIMEOUT,
+           "--rdzv-timeout", 60]
 SHORT = [*SHAPE, "--length", 1200, "--epochs", 4]
 SYS_PIDFD_GETFD = 438
 
@@ -123,10 +124,10 @@ class LauncherChaos(TempTest):
         self.trace = self.place + "/t.json"
         job = launcher([*ENDLESS, "--checkpoint-steps", 5, "--trace", self.trace,
                         "--trace-steps", "0:100000"], RANKS, self.place + "/c")
+        steps, struck = dice.randrange(8, 60), dice.randrange(RANKS)
         try:
-            job.wait_for(STEP, dice.randrange(8, 60))
+            job.wait_for(STEP, steps)
             self.assertEqual(sorted(job.pids()), list(range(RANKS)))
-            struck = dice.randrange(RANKS)
             {"KILL": self.dies, "STOP": self.dies, "TERM": self.ends, "INT": self.ends,
              "cut": self.is_cut, "slow": self.is_late}[fault](job, fault, struck, dice)
             self.assertEqual(processes_with(job.mark), [])

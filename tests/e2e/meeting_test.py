@@ -135,9 +135,11 @@ class Meeting(TempTest):
     def test_a_time_limit_for_the_start_alone(self):
         """All learn from rank 0 who is missing, and need not wait for longer."""
         url = f"tcp://127.0.0.1:{free_port()}"
-        ranks = [self.start(["--world-size", 4, "--rank", rank, "--dist-url", url,
-                             "--timeout", 600, *more])
-                 for rank, more in ((0, ["--rdzv-timeout", 1.5]), (2, []))]
+        ranks = []
+        for rank, more in ((2, []), (0, ["--rdzv-timeout", 1.5])):
+            ranks.append(self.start(["--world-size", 4, "--rank", rank, "--dist-url",
+                                     url, "--timeout", 600, *more]))
+            ranks[-1].wait_for("is waiting for the others")
         for rank in ranks:
             self.assertEqual(rank.end(), 1)
             self.assertIn("ranks 1 and 3 did not join within", rank.err[0])
