@@ -16,7 +16,7 @@
 namespace lockstep::run {
 namespace {
 
-constexpr int64_t kSizes = 4096;  ///< files of which the size is read
+constexpr int64_t kSizes = 4096;  ///< the most files of which the size is read
 constexpr int64_t kParts = 64;    ///< compared in one round of the search
 
 uint64_t mixed(uint64_t hash, uint64_t value) {
@@ -79,7 +79,7 @@ Facts pieces_of(const Part& part, int64_t first, int64_t count, int64_t piece) {
     const auto found =
         compare(store, fmt::format("data/{}/{}", part.name, round),
                 pieces_of(part, first, count, piece), rank, world, timeout);
-    if (!found) break;  // its size was not among those read here
+    if (!found) break;  // the data have changed meanwhile
     seen = found->first_text();
     if (piece == 1) break;
     first += static_cast<int64_t>(found->facts.at(0)) * piece;
@@ -119,7 +119,7 @@ std::string identity(const data::Dataset& set, const std::string& folder, int64_
 uint64_t fingerprint(const data::Dataset& set, const std::string& folder, int64_t first,
                      int64_t count) {
   if (count == 0 || identity(set, folder, first, false).empty()) return 0;
-  const int64_t every = std::max<int64_t>(1, set.size() / kSizes);
+  const int64_t every = std::max<int64_t>(1, (set.size() + kSizes - 1) / kSizes);
   uint64_t hash = 0;
   for (int64_t i = first; i < first + count; ++i) {
     hash = mixed(hash, fnv1a64(identity(set, folder, i, i % every == 0)));

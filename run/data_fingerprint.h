@@ -17,7 +17,7 @@ std::string identity(const data::Dataset& set, const std::string& folder, int64_
                      bool with_size);
 
 /// Returns a checksum of the identities of `count` samples from `first`, with the sizes
-/// of about 4,000 files of the set.
+/// of files if the set has at most 4,096; of a larger one, with those of every n-th.
 uint64_t fingerprint(const data::Dataset& set, const std::string& folder, int64_t first,
                      int64_t count);
 

@@ -2,6 +2,7 @@
 #include "run/data_fingerprint.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -85,7 +86,9 @@ TEST(DataFingerprint, NamesTheFirstSampleWhoseLabelOrPixelDiffers) {
 
 class DataFolders : public testing::Test {
  protected:
-  DataFolders() : root_(fs::path(testing::TempDir()) / "data_fingerprint") {
+  DataFolders()
+      : root_(fs::temp_directory_path() /
+              ("data-fingerprint-" + std::to_string(::getpid()))) {
     fs::remove_all(root_);
   }
   ~DataFolders() override { fs::remove_all(root_); }
