@@ -2,10 +2,10 @@
 """All-reduce between two processes: our ring, Gloo and MPI beside PyTorch's Gloo.
 
 The peers (`mpirun -np 2 collectives_bench` and torch_collectives.py) live as long as
-the benchmark. Their samples alternate: in each turn, each backend sums a tensor some
-times.
-Ratios are computed within a turn. A sample is dropped if others had more than 6 % of
-the CPU, unless --busy: the CPU times, of both ranks, then tell more than the clock.
+the benchmark. Their samples alternate: in each turn, each backend sums a tensor several
+times. Ratios are computed within a turn. A sample is dropped if others had more than
+6 % of the CPU, unless --busy: the CPU times, of both ranks, then tell more than the
+clock.
 
     tests/bench/collectives.py [--turns 7] [--busy]
 """

@@ -184,8 +184,9 @@ std::string Monitor::explain(const std::string& error) {
   return after_own_silence(std::move(reason));
 }
 
-/// Rank 0 ends, and its store with it, after any failure: one that is known blames
-/// another rank. `error` is what this rank's use of the store said, if it did.
+/// Returns the reason when the store is lost. Rank 0 ends after any failure, and the
+/// store with it: if a failure is known, that is the reason, otherwise rank 0 itself.
+/// `error` is what this rank's call said.
 std::string Monitor::known_or(const std::string& error) const {
   std::lock_guard lock(mutex_);
   if (!blame_.empty()) return blame_;
