@@ -63,11 +63,12 @@ Exchanged LocalTransport::exchange(const Outgoing* out, const Incoming* in,
   post = {out, LocalHub::Post::waiting, time_on(device), 0, ready};
   // A receiver may be reading our memory: wait for it, even after an exception.
   const AtExit withdraw{[&] {
-    hub_->changed_.wait(lock, [&] { return post.state != LocalHub::Post::being_read; });
+    hub_->changed_[rank_].wait(
+        lock, [&] { return post.state != LocalHub::Post::being_read; });
     wait_or_fail_later(device, post.read);
     post = {};
   }};
-  hub_->changed_.notify_all();
+  hub_->changed_[out->to].notify_all();
   if (in) receive(*in, call, times, lock);
   wait(lock, out->to, call, [&] { return post.state == LocalHub::Post::taken; });
   if (is_emulated(device)) {
@@ -86,7 +87,7 @@ void LocalTransport::receive(const Incoming& in, const Collective& call,
   const Outgoing& message = *post.message;
   if (message.tag != in.tag) {
     hub_->aborted_ = disagreement(rank_, in.from, call, in.tag, message.tag);
-    hub_->changed_.notify_all();
+    hub_->wake_all();
     throw std::runtime_error(*hub_->aborted_);
   }
   times.in_began = std::max(post.posted_at, ready_at);
@@ -102,7 +103,7 @@ void LocalTransport::receive(const Incoming& in, const Collective& call,
   }
   lock.lock();
   post.state = LocalHub::Post::taken;
-  hub_->changed_.notify_all();
+  hub_->changed_[in.from].notify_all();
   if (failure) std::rethrow_exception(failure);
 }
 
@@ -132,10 +133,10 @@ template <typename Ready>
 void LocalTransport::wait(std::unique_lock<std::mutex>& lock, int other,
                           const Collective& call, Ready ready) {
   const auto done = [&] { return hub_->aborted_ || ready(); };
-  if (!hub_->changed_.wait_for(lock, timeout_, done)) {
+  if (!hub_->changed_[rank_].wait_for(lock, timeout_, done)) {
     hub_->aborted_ = fmt::format("rank {} did not reach {} of rank {} within {} s",
                                  other, str(call), rank_, timeout_.count() / 1000.0);
-    hub_->changed_.notify_all();
+    hub_->wake_all();
   }
   if (hub_->aborted_) throw std::runtime_error(*hub_->aborted_);
 }
@@ -143,7 +144,7 @@ void LocalTransport::wait(std::unique_lock<std::mutex>& lock, int other,
 void LocalTransport::abort(const std::string& why) {
   std::lock_guard lock(hub_->mutex_);
   if (!hub_->aborted_) hub_->aborted_ = why;
-  hub_->changed_.notify_all();
+  hub_->wake_all();
 }
 
 }  // namespace lockstep::distributed

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <vector>
 
 #include "engine/distributed/collectives/transport.h"
 
@@ -16,7 +17,7 @@ namespace lockstep::distributed {
 /// in which the sender posts its message. Thread-safe.
 class LocalHub {
  public:
-  explicit LocalHub(int size) : size_(size), posts_(size * size) {}
+  explicit LocalHub(int size) : size_(size), changed_(size), posts_(size * size) {}
   int size() const { return size_; }
 
  private:
@@ -30,10 +31,15 @@ class LocalHub {
     runtime::MarkPtr read = {};   ///< mark in the receiver's queue: the data was read
   };
   Post& post(int from, int to) { return posts_[from * size_ + to]; }
+  void wake_all() {
+    for (std::condition_variable& rank : changed_) rank.notify_all();
+  }
 
   const int size_;
   std::mutex mutex_;
-  std::condition_variable changed_;
+  /// By rank: a message to it was posted, or one from it was taken. One for all ranks
+  /// would wake every thread for every message.
+  std::vector<std::condition_variable> changed_;
   std::vector<Post> posts_;
   std::optional<std::string> aborted_;
 };
