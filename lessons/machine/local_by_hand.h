@@ -65,8 +65,7 @@ inline std::vector<int64_t> averaged(const std::vector<std::string>& calls) {
 /// Elements of the parameters, 1,000 bytes together.
 inline const std::vector<int64_t> kElements{50, 1, 7, 64, 3};
 
-/// What the ranks begin with: no rank has the mean of all, or a sum of parts that looks
-/// like it.
+/// What the ranks begin with: none of them has the mean of three or four ranks.
 inline constexpr double kFactors[] = {2, 3, 7, 8};
 
 /// One rank's tensors on its device. Element k of all parameters is kFactors[rank] · (k

@@ -33,13 +33,17 @@ class CountedStore : public HashStore {
   std::atomic<int> requests = 0;
 };
 
-/// Returns each rank's error; "" if it agreed. Rank `absent` does not take part.
+/// Returns each rank's error; "" if it agreed. Rank `absent` does not take part: all
+/// others have arrived, however late their threads begin.
 /// Rank 0 waits for `timeout`, the others for `of_others` if it is not 0.
 std::vector<std::string> errors_of(HashStore& store, const std::vector<Facts>& facts,
                                    Milliseconds timeout, int absent = -1,
                                    Milliseconds of_others = Milliseconds(0)) {
   const int world = static_cast<int>(facts.size());
   std::vector<std::string> errors(facts.size());
+  for (int rank = 0; rank < world && absent >= 0; ++rank) {
+    if (rank != absent) store.set("ready/" + std::to_string(rank), "[]");
+  }
   std::vector<std::thread> ranks;
   for (int rank = 0; rank < world; ++rank) {
     if (rank == absent) continue;
