@@ -105,7 +105,9 @@ def main():
     runs, dropped = [], 0
     with tempfile.TemporaryDirectory() as folder:
         profile = os.path.join(folder, "here.json")
-        subprocess.run([args.lockstep, "emulate", "--calibrate", profile], check=True)
+        wait_for_quiet(args.patience)
+        subprocess.run([args.lockstep, "emulate", "--calibrate", profile, "--arch",
+                        args.arch, "--images", str(args.batch)], check=True)
         for number in range(args.runs):
             made, foreign = one_run(args, folder, profile)
             clean = foreign <= DIRTY or args.keep_dirty
