@@ -27,7 +27,7 @@ void tell_of_files(distributed::Store& store);
 
 /// Waits until rank 0 has written all files, for at most a minute. Does not throw. A
 /// launcher may end all ranks, within two seconds, when the first one exits with an
-/// error, as mpirun does: after a signal, the others exit after rank 0.
+/// error, as mpirun does: so after a signal, the other ranks call this before they exit.
 void wait_for_files(distributed::Store& store);
 
 }  // namespace lockstep::run
