@@ -25,9 +25,9 @@ void merge_rank_files(const RunConfig& config, int world, distributed::Store& st
 /// For rank 0: tells the others that all files have been written.
 void tell_of_files(distributed::Store& store);
 
-/// Waits until rank 0 has written all files, for at most a minute. Does not throw. After
-/// a signal, the other ranks call this before they exit: when the first one exits with
-/// an error, a launcher may end all of them within two seconds, as mpirun does.
+/// Waits until rank 0 has written all files, for at most a minute. Does not throw.
+/// After a signal, the other ranks call this before they exit: when the first one exits
+/// with an error, a launcher may end all of them within two seconds, as mpirun does.
 void wait_for_files(distributed::Store& store);
 
 }  // namespace lockstep::run
