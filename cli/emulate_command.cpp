@@ -110,8 +110,8 @@ void print_sweep(const EmulateCommand& c, const std::vector<tracer::SweepAxis>& 
   std::printf(
       "assumed: %s; each %s\n"
       "speed-up: against the recorded step on one device, without %s\n\n%s",
-      tracer::assumptions(c.options).c_str(), repeated.c_str(), without.c_str(),
-      tracer::sweep_text(axes, points).c_str());
+      tracer::assumptions_from(recorded, c.options).c_str(), repeated.c_str(),
+      without.c_str(), tracer::sweep_text(axes, points).c_str());
   if (!std::ranges::all_of(points, &tracer::SweepPoint::exact)) {
     std::printf(
         "\nOf more than %d devices, copies to the host do not wait for messages of "
@@ -175,14 +175,15 @@ std::string result_of(const EmulateCommand& c, const tracer::Trace& emulated) {
 int run_best_buckets(const EmulateCommand& c) {
   require_buckets(c, "--optimise-buckets");
   const tracer::ConstructedProgram program = constructed_program(c);
+  const tracer::Trace recorded = tracer::open_trace(c.file);
   const tracer::BucketChoices choices =
-      tracer::best_buckets(tracer::open_trace(c.file), program, c.options);
+      tracer::best_buckets(recorded, program, c.options);
   if (c.json) {
     std::printf("%s\n", tracer::best_buckets_json(choices).dump(1).c_str());
     return 0;
   }
   std::printf("assumed: %s; each of %d ranks repeats the recorded step\n\n%s",
-              tracer::assumptions(c.options).c_str(), program.devices,
+              tracer::assumptions_from(recorded, c.options).c_str(), program.devices,
               tracer::best_buckets_text(choices, program).c_str());
   return 0;
 }
@@ -196,15 +197,16 @@ int run_batch_for(const EmulateCommand& c) {
   } catch (const std::invalid_argument& error) {
     throw UsageError(error.what());
   }
-  const tracer::BatchFor found = tracer::batch_for(tracer::open_trace(c.file), goal,
-                                                   constructed_program(c), c.options);
+  const tracer::Trace recorded = tracer::open_trace(c.file);
+  const tracer::BatchFor found =
+      tracer::batch_for(recorded, goal, constructed_program(c), c.options);
   if (c.json) {
     std::printf("%s\n", tracer::batch_for_json(found).dump(1).c_str());
     return 0;
   }
   std::printf(
       "assumed: %s\ngain: images/s, against one device with the batch of %s\n\n%s",
-      tracer::assumptions(c.options).c_str(), c.file.c_str(),
+      tracer::assumptions_from(recorded, c.options).c_str(), c.file.c_str(),
       tracer::batch_for_text(found).c_str());
   return 0;
 }

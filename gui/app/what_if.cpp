@@ -122,16 +122,18 @@ WhatIfReply WhatIfLab::begin(const std::optional<tracer::WhatIf>& question) {
   return reply;
 }
 
-/// Returns the step of one emulated device that trains one device's share.
+/// Returns the step of one emulated device that trains one device's share, without
+/// DDP's buckets. It has no collectives.
 std::optional<int64_t> WhatIfLab::step_alone(tracer::WhatIf question) {
   if (question.mode.empty()) return {};
   if (question.batch > 0) question.batch /= std::max(1, question.devices);
   question.devices = 1;
-  question.mode = "ddp";
+  question.mode = "dp";       // which calls the network, if there is one device
   question.hardware.clear();  // of its links only the host's would count
   question.all_reduce.clear();
+  question.interference.reset();
   try {
-    return answers_->step(question);
+    return join_ranks(find_steps(answers_->answer(question))).at(0).length();
   } catch (const std::runtime_error&) {
     return {};  // the question itself may have an answer
   }

@@ -318,8 +318,8 @@ std::string step_words(const WhatIf& question, const WhatIfRoom& room,
   }
   if (batch == room.batch)
     return fmt::format("{}. Recorded: {}, **{}**", text, recorded, change);
-  return fmt::format("{}. Recorded: {} for {} images on one device", text, recorded,
-                     room.batch);
+  return fmt::format("{}. Recorded: {} for {} image{} on one device", text, recorded,
+                     room.batch, room.batch == 1 ? "" : "s");
 }
 
 std::string retimed_words(const WhatIfRoom& room) {

@@ -108,7 +108,7 @@ std::string remark(const WhatIfPanel& panel) {
     return fmt::format(
         "{} ranks do the same: the panels show ranks 0, 1, {} and {}, without the "
         "messages between ranks; images/s and bytes beside the stage are of these "
-        "alone",
+        "alone.",
         question.devices, question.devices / 2, question.devices - 1);
   }
   return retimed_words(panel.room);

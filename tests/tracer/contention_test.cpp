@@ -157,6 +157,21 @@ TEST(Contention, IsToldAmongTheAssumptions) {
       << assumed;
 }
 
+// Of a sweep's programs there is no trace that could tell.
+TEST(Contention, IsToldOfAllProgramsOfARecording) {
+  EmulateOptions options;
+  options.hardware = &shared_machine();
+  const std::string assumed = assumptions_from(contended_recording(), options);
+  EXPECT_NE(assumed.find("while another device computes"), assumed.npos) << assumed;
+  EXPECT_NE(assumed.find("its CPU time"), assumed.npos) << assumed;
+  Trace on_gpu = contended_recording();
+  on_gpu.lockstep[top::devices][0]["name"] = "cuda:0 on GPU 0";
+  options.hardware = nullptr;
+  const std::string of_gpu = assumptions_from(on_gpu, options);
+  EXPECT_EQ(of_gpu.find("while another device computes"), of_gpu.npos) << of_gpu;
+  EXPECT_NE(of_gpu.find("its GPU time"), of_gpu.npos) << of_gpu;
+}
+
 TEST(Contention, AProfileWithoutSenseIsRefused) {
   const auto why = [](const std::string& further) -> std::string {
     try {

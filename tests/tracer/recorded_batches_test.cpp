@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "tests/tracer/twice_the_batch.h"
 #include "tracer/analysis/check.h"
 #include "tracer/emulate/construct/construct.h"
@@ -91,6 +93,22 @@ TEST(RecordedBatches, ProgramsObeyEveryLaw) {
     const std::string assumed = trace.lockstep[top::emulation]["assumed"];
     EXPECT_NE(assumed.find("batches of 8, 16"), assumed.npos);
   }
+}
+
+// Recordings of other batches may be of steps with other numbers.
+TEST(RecordedBatches, AProgramIsOneStep) {
+  Trace later = sixteen_images();
+  for (Event& event : later.events) {
+    if (event.step != kNone) event.step += 3;
+  }
+  ConstructedProgram program = program_of("dp", 2, 25);  // 13 are nearer to 16
+  program.further = {&later};
+  const Trace trace = construct(eight_images(), program);
+  std::set<int64_t> numbers;
+  for (const Event& event : trace.events) {
+    if (event.ph == 'X') numbers.insert(event.step);
+  }
+  EXPECT_EQ(numbers.size(), 1u);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 
 #include "tests/tracer/golden.h"
 #include "tracer/emulate/best_buckets.h"
+#include "tracer/emulate/hardware/hardware.h"
 #include "tracer/emulate/knees.h"
 
 namespace lockstep::tracer {
@@ -77,6 +78,32 @@ TEST(Sweep, SpeedUpIsAgainstTheRecordedStep) {
   const std::string rows = sweep_text({{"devices", {4}}}, {point});
   EXPECT_NE(rows.find("2.00x"), rows.npos);
   EXPECT_NE(rows.find("50 %"), rows.npos);
+}
+
+// Of more ranks than have messages, there is no answer.
+TEST(Sweep, InterferenceNeedsMessages) {
+  const Trace trace = step_of_one_device();
+  const auto points = sweep(trace, {parse_sweep("interference=1,2")}, {}, {});
+  EXPECT_GT(points[1].step, points[0].step);
+  EXPECT_EQ(points[1].alone, points[0].alone);  // no collectives
+  const auto why = [&](const ConstructedProgram& program, double interference) {
+    EmulateOptions options;
+    options.interference = interference;
+    try {
+      sweep(trace, {parse_sweep("devices=65")}, program, options);
+    } catch (const std::runtime_error& error) {
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  const Hardware hardware;
+  ConstructedProgram on_hardware, in_trees;
+  on_hardware.hardware = &hardware;
+  in_trees.all_reduce = "tree";
+  EXPECT_EQ(why({}, 2).rfind("--interference needs an event for each message", 0), 0u);
+  EXPECT_EQ(why(on_hardware, 1).rfind("--hardware needs an event", 0), 0u);
+  EXPECT_EQ(why(in_trees, 1).rfind("--all-reduce tree needs an event", 0), 0u);
+  EXPECT_EQ(why({}, 1), "");
 }
 
 TEST(Sweep, CsvHasTheNumbersOfTheTable) {

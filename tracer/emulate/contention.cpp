@@ -43,8 +43,8 @@ Weights with_contention(const Hardware& hardware, const Trace& trace, Weights we
   return weights;
 }
 
-std::string contention_assumed(const Hardware& hardware, const Trace& trace) {
-  if (!has_contention(hardware, trace)) return "";
+std::string contention_assumed(const Hardware& hardware) {
+  if (!hardware.contention) return "";
   return fmt::format(
       "while another device computes, the kernels of each operation take as many times "
       "as long as {} says: {:.4g} times on average",

@@ -14,7 +14,8 @@ namespace lockstep::tracer {
 /// took that time already. `trace` and `hardware` must outlive the result.
 Weights with_contention(const Hardware& hardware, const Trace& trace, Weights weights);
 
-/// Returns what is assumed about contention, as a part of a sentence; "" if nothing is.
-std::string contention_assumed(const Hardware& hardware, const Trace& trace);
+/// Returns what is assumed of such programs, as a part of a sentence; "" if the
+/// hardware has no contention.
+std::string contention_assumed(const Hardware& hardware);
 
 }  // namespace lockstep::tracer

@@ -153,6 +153,13 @@ std::string assumptions(const EmulateOptions& options, Processor processor) {
       kernel, slower, host, copies);
 }
 
+std::string assumptions_from(const Trace& recorded, const EmulateOptions& options) {
+  const std::string contention =
+      options.hardware == nullptr ? "" : contention_assumed(*options.hardware);
+  return assumptions(options, processor_of(recorded.lockstep)) +
+         (contention.empty() ? "" : "; " + contention);
+}
+
 double kernel_flops_per_second(const Trace& trace) {
   double flops = 0, nanoseconds = 0;
   for (const Event& event : trace.events) {
@@ -202,8 +209,9 @@ Trace emulate(Trace trace, const EmulateOptions& options) {
       !how.empty() && !options.measured_durations) {
     assumed += "; " + how;
   }
-  if (options.hardware != nullptr && !options.measured_durations) {
-    const std::string how = contention_assumed(*options.hardware, result);
+  const bool constructed = result.lockstep.contains(top::constructed);
+  if (options.hardware != nullptr && constructed && !options.measured_durations) {
+    const std::string how = contention_assumed(*options.hardware);
     if (!how.empty()) assumed += "; " + how;
   }
   Json emulation{

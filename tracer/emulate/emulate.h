@@ -44,6 +44,8 @@ double kernel_flops_per_second(const Trace& trace);
 /// Returns one line that describes the assumptions behind the emulated times.
 std::string assumptions(const EmulateOptions& options,
                         Processor processor = Processor::cores);
+/// Returns the line for all programs that are constructed from the trace `recorded`.
+std::string assumptions_from(const Trace& recorded, const EmulateOptions& options);
 
 /// Re-times a trace. Kernels last as long as their CPU time (`cpu_us`, else `dur`),
 /// divided by `compute_scale`, and do not wait for a core; those that make a rank slow

@@ -41,7 +41,9 @@ const std::vector<Sweepable>& sweepables() {
       {"compute-scale", false,
        [](Setting& s, double value) { s.options.compute_scale = value; }},
       {"host-scale", false,
-       [](Setting& s, double value) { s.options.host_scale = value; }}};
+       [](Setting& s, double value) { s.options.host_scale = value; }},
+      {"interference", false,
+       [](Setting& s, double value) { s.options.interference = value; }}};
   return all;
 }
 
@@ -89,20 +91,15 @@ int64_t length_of(const Trace& program, const EmulateOptions& options) {
   return join_ranks(find_steps(emulate(program, options))).at(0).length();
 }
 
-/// Interference depends on when each collective is in flight.
-bool is_symmetric(const Setting& setting) {
-  const ConstructedProgram& program = setting.program;
-  return program.mode == "ddp" && program.hardware == nullptr &&
-         program.all_reduce != "tree" && setting.options.interference == 1;
-}
-
 /// Computes the step and the batch of a program: where possible without its messages.
 void measure(const Trace& trace, const Setting& setting, SweepPoint& point) {
-  if (is_symmetric(setting)) {
-    const SymmetricDdp ddp(trace, setting.program);
-    const SymmetricStep step = ddp.retime(setting.options);
+  const bool ddp = setting.program.mode == "ddp";
+  if (ddp) require_messages_possible(setting.program, setting.options);
+  if (ddp && needs_messages(setting.program, setting.options) == nullptr) {
+    const SymmetricDdp ranks(trace, setting.program);
+    const SymmetricStep step = ranks.retime(setting.options);
     point.step = step.length;
-    point.batch = ddp.batch();
+    point.batch = ranks.batch();
     point.exact = step.exact;
     if (step.exact || setting.program.devices > kMostDevices) return;
   }

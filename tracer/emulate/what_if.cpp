@@ -52,7 +52,16 @@ const std::vector<WhatIfOption>& what_if_table() {
   using Word = std::string_view;
   static const std::vector<WhatIfOption> all{
       {"--mode", false,
-       [](WhatIf& w, Word o, Word x) { w.mode = one_of(o, x, {"dp", "ddp"}); },
+       [](WhatIf& w, Word o, Word x) {
+         for (const Word other :
+              {"dp-criterion", "dp-features", "model-parallel", "ps"})
+           if (x == other) {
+             wrong(o, fmt::format("there are no sliders for {}; fix: open the trace "
+                                  "that `emulate --mode {} -o FILE` writes",
+                                  x, x));
+           }
+         w.mode = one_of(o, x, {"dp", "ddp"});
+       },
        [](const WhatIf& w) { return w.mode; }},
       {"--devices", true,
        [](WhatIf& w, Word o, Word x) {
@@ -75,7 +84,9 @@ const std::vector<WhatIfOption>& what_if_table() {
        },
        [](const WhatIf& w) { return fmt::format("{}", w.first_bucket_mb); }},
       {"--all-reduce", true,
-       [](WhatIf& w, Word o, Word x) { w.all_reduce = one_of(o, x, {"ring", "tree"}); },
+       [](WhatIf& w, Word o, Word x) {
+         w.all_reduce = one_of(o, x, {"ring", "tree"});
+       },
        [](const WhatIf& w) { return w.all_reduce; }},
       {"--hardware", false,
        [](WhatIf& w, Word, Word x) { w.hardware = std::string(x); },
@@ -217,13 +228,6 @@ struct WhatIfAnswers::Kept {
     return options;
   }
 
-  /// Returns what needs an event for each message; nullptr if nothing does.
-  const char* needs_messages(const WhatIf& question) const {
-    if (!question.hardware.empty()) return "--hardware";
-    if (question.all_reduce == "tree") return "--all-reduce tree";
-    return options(question).interference == 1 ? nullptr : "--interference";
-  }
-
   const SymmetricDdp& symmetric_ddp(const WhatIf& question) {
     WhatIf program_only;
     program_only.mode = question.mode;
@@ -283,7 +287,8 @@ int64_t WhatIfAnswers::recorded_step() const { return kept_->step; }
 
 std::optional<int64_t> WhatIfAnswers::step(const WhatIf& question) {
   const bool symmetric =
-      question.mode == "ddp" && kept_->needs_messages(question) == nullptr;
+      question.mode == "ddp" &&
+      needs_messages(kept_->program(question), kept_->options(question)) == nullptr;
   if (!symmetric) return std::nullopt;
   const SymmetricStep step =
       kept_->symmetric_ddp(question).retime(kept_->options(question));
@@ -296,12 +301,7 @@ Trace WhatIfAnswers::answer(const WhatIf& question) {
     return emulate(kept_->recorded, kept_->options(question));
   }
   if (question.mode == "ddp" && question.devices > kMostDevices) {
-    if (const char* option = kept_->needs_messages(question)) {
-      throw std::runtime_error(fmt::format(
-          "{} needs an event for each message, which there is for at most {} devices; "
-          "fix: choose fewer devices, or leave it out",
-          option, kMostDevices));
-    }
+    require_messages_possible(kept_->program(question), kept_->options(question));
     return kept_->symmetric_ddp(question).representatives(
         kept_->options(question), representatives_of(question.devices));
   }

@@ -86,6 +86,25 @@ TEST(WhatIf, InterferenceMakesAStepLonger) {
   EXPECT_EQ(*viewer.app.what_if->step, emulated_length(*viewer.app.what_if));
 }
 
+// The recorded step of one device, which has neither buckets nor collectives.
+TEST(WhatIf, OneSuchDeviceIsThatOfASweep) {
+  const tracer::Trace recorded = tracer::read_trace(golden("single.json.gz"));
+  const tracer::Trace single = tracer::emulate(tracer::construct_single(recorded));
+  const int64_t alone = join_ranks(tracer::find_steps(single)).at(0).length();
+  Driver viewer("single.json.gz");
+  open_what_if(viewer.app);
+  for (const char* question :
+       {"--mode ddp --devices 2", "--mode ddp --devices 2 --interference 2",
+        "--mode dp --devices 4", "--mode dp --devices 4 --interference 2"}) {
+    ask(viewer.app, tracer::parse_what_if(question));
+    answer_all(viewer.app);
+    ASSERT_TRUE(viewer.app.what_if->alone) << question;
+    EXPECT_NEAR(static_cast<double>(*viewer.app.what_if->alone),
+                static_cast<double>(alone), 0.01 * static_cast<double>(alone))
+        << question;
+  }
+}
+
 TEST(WhatIf, ARecordedProgramKeepsItsDevices) {
   Driver viewer("dp.json.gz");
   open_what_if(viewer.app);
@@ -155,8 +174,7 @@ TEST(WhatIf, ManyRanksAreRepresented) {
 // What depends on single messages is not guessed for more ranks than have them.
 TEST(WhatIf, ManyRanksHaveNoMessages) {
   Driver viewer("single.json.gz");
-  for (const char* option :
-       {"--interference 1.5", "--all-reduce tree", "--hardware dgx-a100"}) {
+  for (const char* option : {"--interference 1.5", "--all-reduce tree"}) {
     open_what_if(viewer.app, tracer::parse_what_if(
                                  fmt::format("--mode ddp --devices 128 {}", option)));
     answer_all(viewer.app);

@@ -189,6 +189,7 @@ TEST(WhatIfOptions, NameWhatIsWrong) {
         {"--devices 4", "--devices: this is an option of a constructed program"},
         {"--mode ddp --devices 0", "--devices: '0' is not a whole number from 1"},
         {"--mode tp", "--mode: 'tp' is not one of dp, ddp"},
+        {"--mode ps", "--mode: there are no sliders for ps; fix: open the trace"},
         {"--link-gb-per-s", "--link-gb-per-s: a value is missing"},
         {"--hardware a --link-gb-per-s 3", "--hardware: it has links of its own"}}) {
     try {

@@ -269,8 +269,11 @@ std::vector<Event> ProcessProgram::finish(int devices) {
   place_tasks();
   std::vector<Event> events;
   name_lanes(devices, events);
-  for (const auto* part : {&host_, &tasks_, &marks_}) {
-    events.insert(events.end(), part->begin(), part->end());
+  for (auto* part : {&host_, &tasks_, &marks_}) {
+    for (Event& event : *part) {
+      event.step = steps_[0]->number;  // recordings of other batches have other numbers
+      events.push_back(std::move(event));
+    }
   }
   sort_events(events);
   return events;

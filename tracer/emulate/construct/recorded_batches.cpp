@@ -20,7 +20,7 @@ namespace {
   throw std::runtime_error(
       fmt::format("a device of this program has a batch of {}, but recorded is {}: "
                   "times of another batch would have to be guessed; fix: record a step "
-                  "with -b {}",
+                  "with -b {}, and name its trace, too",
                   batch, known, batch));
 }
 

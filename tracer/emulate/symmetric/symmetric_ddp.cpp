@@ -290,6 +290,23 @@ Trace SymmetricDdp::representatives(const EmulateOptions& options,
   return result;
 }
 
+const char* needs_messages(const ConstructedProgram& program,
+                           const EmulateOptions& options) {
+  if (program.hardware != nullptr) return "--hardware";
+  if (program.all_reduce == "tree") return "--all-reduce tree";
+  return options.interference == 1 ? nullptr : "--interference";
+}
+
+void require_messages_possible(const ConstructedProgram& program,
+                               const EmulateOptions& options) {
+  const char* const option = needs_messages(program, options);
+  if (option == nullptr || program.devices <= kMostDevices) return;
+  throw std::runtime_error(fmt::format(
+      "{} needs an event for each message, which there is for at most {} devices; fix: "
+      "choose fewer devices, or leave it out",
+      option, kMostDevices));
+}
+
 std::vector<int> representatives_of(int ranks) {
   if (ranks <= 4) {
     std::vector<int> all(static_cast<size_t>(ranks));

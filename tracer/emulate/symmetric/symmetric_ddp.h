@@ -23,6 +23,15 @@ struct SymmetricStep {
   bool exact = true;
 };
 
+/// Returns the option for which each message of DDP's program has to be an event:
+/// `--hardware`. nullptr: there is none.
+const char* needs_messages(const ConstructedProgram& program,
+                           const EmulateOptions& options);
+/// Throws std::runtime_error that names the option if there is one, but more than
+/// kMostDevices ranks.
+void require_messages_possible(const ConstructedProgram& program,
+                               const EmulateOptions& options);
+
 class SymmetricDdp {
  public:
   /// As construct_ddp(), for up to kMostRanks ranks. `trace` must outlive this object.
