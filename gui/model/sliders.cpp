@@ -337,7 +337,6 @@ std::string retimed_words(const WhatIfRoom& room) {
 std::string change_text(int64_t before, int64_t after) {
   if (before <= 0) return "";
   const double ratio = static_cast<double>(after) / static_cast<double>(before);
-  if (ratio >= 2) return fmt::format("{:.3g}x", ratio);
   const auto points = std::lround((ratio - 1) * 100);
   if (points == 0) return "±0 %";
   return fmt::format("{}{} %", points > 0 ? "+" : "−", std::abs(points));

@@ -71,8 +71,7 @@ std::string step_words(const tracer::WhatIf& question, const WhatIfRoom& room,
 /// other programs can be asked for.
 std::string retimed_words(const WhatIfRoom& room);
 
-/// Returns the change from one time to another: "−38 %", "+12 %", "±0 %"; above twice
-/// as long, "3.1x".
+/// Returns the change from one time to another: "−38 %", "+12 %", "±0 %".
 std::string change_text(int64_t before, int64_t after);
 
 }  // namespace lockstep::gui

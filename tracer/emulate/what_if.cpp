@@ -46,22 +46,23 @@ std::string one_of(std::string_view option, std::string_view word,
   wrong(option, fmt::format("'{}' is not one of {}", word, fmt::join(choices, ", ")));
 }
 
+/// Other modes that `emulate` knows have options that no slider sets.
+std::string mode_of(std::string_view option, std::string_view word) {
+  const auto known = {"dp-criterion", "dp-features", "model-parallel", "ps"};
+  if (std::ranges::find(known, word) == known.end()) {
+    return one_of(option, word, {"dp", "ddp"});
+  }
+  wrong(option, fmt::format("there are no sliders for {0}; fix: open the trace that "
+                            "`emulate --mode {0} -o FILE` writes",
+                            word));
+}
+
 constexpr double kLeastRate = 1e-6, kMostRate = 1e6;
 
 const std::vector<WhatIfOption>& what_if_table() {
   using Word = std::string_view;
   static const std::vector<WhatIfOption> all{
-      {"--mode", false,
-       [](WhatIf& w, Word o, Word x) {
-         for (const Word other :
-              {"dp-criterion", "dp-features", "model-parallel", "ps"})
-           if (x == other) {
-             wrong(o, fmt::format("there are no sliders for {}; fix: open the trace "
-                                  "that `emulate --mode {} -o FILE` writes",
-                                  x, x));
-           }
-         w.mode = one_of(o, x, {"dp", "ddp"});
-       },
+      {"--mode", false, [](WhatIf& w, Word o, Word x) { w.mode = mode_of(o, x); },
        [](const WhatIf& w) { return w.mode; }},
       {"--devices", true,
        [](WhatIf& w, Word o, Word x) {
@@ -84,9 +85,7 @@ const std::vector<WhatIfOption>& what_if_table() {
        },
        [](const WhatIf& w) { return fmt::format("{}", w.first_bucket_mb); }},
       {"--all-reduce", true,
-       [](WhatIf& w, Word o, Word x) {
-         w.all_reduce = one_of(o, x, {"ring", "tree"});
-       },
+       [](WhatIf& w, Word o, Word x) { w.all_reduce = one_of(o, x, {"ring", "tree"}); },
        [](const WhatIf& w) { return w.all_reduce; }},
       {"--hardware", false,
        [](WhatIf& w, Word, Word x) { w.hardware = std::string(x); },

@@ -205,7 +205,7 @@ TEST(Sliders, SayTheChange) {
   EXPECT_EQ(change_text(100, 62), "−38 %");
   EXPECT_EQ(change_text(100, 112), "+12 %");
   EXPECT_EQ(change_text(1000, 1001), "±0 %");
-  EXPECT_EQ(change_text(100, 310), "3.1x");
+  EXPECT_EQ(change_text(100, 310), "+210 %");
   EXPECT_EQ(change_text(0, 5), "");
 }
 
