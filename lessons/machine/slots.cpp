@@ -12,6 +12,7 @@
 #include "engine/distributed/collectives/ring.h"
 #include "engine/distributed/ddp/gradient_sync.h"
 #include "engine/distributed/ddp/sync_batch_norm.h"
+#include "engine/distributed/rendezvous/blame.h"
 #include "engine/models/vgg.h"
 #include "engine/nn/module_call.h"
 #include "engine/parallel/model_and_criterion.h"
@@ -68,6 +69,7 @@ const std::vector<NamedSlot>& all_slots() {
       named(distributed::sync_statistics()),
       named(distributed::sync_backward_sums()),
       named(distributed::ring_all_reduce()),
+      named(distributed::blame_slot()),
       named(sharing::shared_begin()),
       named(sharing::shared_end()),
       named(sharing::server_push()),

@@ -3,8 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <stdexcept>
-#include <tuple>
 #include <utility>
 
 namespace lockstep::distributed {
@@ -28,6 +28,15 @@ Milliseconds too_long(TimePoint since, Milliseconds wanted) {
 std::string store_lost(const std::string& error) {
   return fmt::format("rank 0, which hosts the store, hangs or has died: {}; {}", error,
                      kFix);
+}
+
+/// Returns the latest collective of a rank that the store has named.
+std::string place_of(int rank, const Health& news) {
+  for (const Health::Rank* named :
+       {&news.gone, &news.failed, &news.silent, &news.last, &news.first}) {
+    if (named->rank == rank) return named->at;
+  }
+  return "an unknown collective";
 }
 
 }  // namespace
@@ -67,13 +76,11 @@ void Monitor::work() {
     lock.lock();
     round_over_ = true;
     store_trouble_ = trouble;
-    std::string blame = trouble.empty() ? gone_or_failed() : store_lost(trouble);
-    if (!trouble.empty() && !blame_.empty()) blame = blame_;  // rank 0 ended by it, too
-    if (blame.empty()) blame = hung();
-    if (!blame.empty() && !closing_ && act_on(blame)) {
-      blame = after_own_silence(blame);
+    const Named named = name_culprit(Call::unfinished, trouble.empty(), trouble);
+    if (!named.words.empty() && !closing_ && act_on(named)) {
+      const std::string words = after_own_silence(named.words);
       lock.unlock();
-      last_resort_(blame);
+      last_resort_(words);
       lock.lock();
     }
     waits_since_ = Clock::now();
@@ -93,63 +100,72 @@ void Monitor::exchange_news() {
 
 /// Aborts the group and returns whether it is time for the last resort. mutex_ must be
 /// held by the caller.
-bool Monitor::act_on(const std::string& blame) {
-  group_.communicator().abort(blame);
-  if (ProcessGroup* other = other_group_) other->communicator().abort(blame);
-  blame_ = blame;
+bool Monitor::act_on(const Named& named) {
+  group_.communicator().abort(named.words);
+  if (ProcessGroup* other = other_group_) other->communicator().abort(named.words);
+  named_ = named;
   if (blamed_at_ == TimePoint{}) blamed_at_ = Clock::now();
   const bool unnoticed = Clock::now() - blamed_at_ > kLastResort;
   return unnoticed && !explaining_ && last_resort_;
 }
 
-/// Prefers to blame a rank whose process has died over one that reports a failure,
-/// which is often a consequence of the death. mutex_ must be held.
-std::string Monitor::gone_or_failed() const {
-  const auto& [gone, failed] = std::tie(news_.gone, news_.failed);
-  if (gone.rank >= 0) {
-    return fmt::format("rank {} died (it was at {}); {}", gone.rank, gone.at, kFix);
-  }
-  if (failed.rank < 0) return {};
-  return fmt::format("rank {} failed: {}", failed.rank, news_.failure);
+/// Asks the function in the slot. `error` is what the store's client, or this rank's
+/// call, said. mutex_ must be held.
+Monitor::Named Monitor::name_culprit(Call call, bool store_answers,
+                                     const std::string& error) const {
+  Evidence evidence{news_of(news_), patience(call), call == Call::timed_out,
+                    store_answers, std::nullopt};
+  if (!named_.words.empty()) evidence.earlier = named_.blame;
+  const Blame blame = blame_slot().in_use()(evidence);
+  if (!store_answers && evidence.earlier == blame) return named_;
+  return {blame, in_words(blame, error)};
 }
 
-/// Returns a message naming a rank whose heartbeat has stopped. mutex_ must be held.
-std::string Monitor::silent() const {
-  const Health::Rank& silent = news_.silent;
-  if (silent.rank < 0 || news_.silence < 3 * interval_ + Milliseconds(200)) return {};
-  const double silence = static_cast<double>(news_.silence.count()) / 1000;
-  if (!news_.has_beaten) {
-    return fmt::format(
-        "rank {} never joined: no heartbeat for {:.1f} s; was it started, and do all "
-        "ranks use the same world size?",
-        silent.rank, silence);
-  }
-  return fmt::format(
-      "rank {} hangs or has died: no heartbeat for {:.1f} s (it was at {}); {}",
-      silent.rank, silence, silent.at, kFix);
-}
-
-/// The same, without a collective of this rank that is late: some ranks wait for
-/// answers through the store instead. mutex_ must be held.
-std::string Monitor::hung() const {
+/// Returns the silence that is too long for a rank that is alive: a few heartbeats if a
+/// call of this rank has not succeeded. Otherwise there is no hurry, except where ranks
+/// wait for answers through the store and no collective of theirs will be late.
+Milliseconds Monitor::patience(Call call) const {
+  const Milliseconds few_beats = 3 * interval_ + Milliseconds(200);
+  if (call == Call::broke || call == Call::timed_out) return few_beats;
   const bool waits_for_answers = other_group_ != nullptr && !ranks_end_;
-  return waits_for_answers && news_.silence >= timeout_ * 3 / 4 ? silent() : "";
+  if (!waits_for_answers) return Milliseconds::max();
+  return std::max(few_beats, Milliseconds(timeout_ * 3 / 4));
 }
 
-/// Returns a message naming a rank that is alive but has not reached the latest
-/// collective of the others. mutex_ must be held.
-std::string Monitor::behind() const {
-  const auto& [last, first] = std::tie(news_.last, news_.first);
-  if (last.seq == first.seq) return {};
-  return fmt::format(
-      "rank {} did not reach {} within {:g} s: it is alive, but still at {}; is it "
-      "slow (increase --timeout), or does it run different steps from the others?",
-      last.rank, first.at, static_cast<double>(timeout_.count()) / 1000, last.at);
+/// Returns the message; empty if nobody is to blame. mutex_ must be held.
+std::string Monitor::in_words(const Blame& blame, const std::string& error) const {
+  using What = Blame::What;
+  const std::string at = place_of(blame.rank, news_);
+  const double silence = static_cast<double>(news_.silence.count()) / 1000;
+  switch (blame.what) {
+    case What::died:
+      return fmt::format("rank {} died (it was at {}); {}", blame.rank, at, kFix);
+    case What::failed:
+      return fmt::format("rank {} failed: {}", blame.rank, news_.failure);
+    case What::hangs:
+      return fmt::format(
+          "rank {} hangs or has died: no heartbeat for {:.1f} s (it was at {}); {}",
+          blame.rank, silence, at, kFix);
+    case What::never_joined:
+      return fmt::format(
+          "rank {} never joined: no heartbeat for {:.1f} s; was it started, and do all "
+          "ranks use the same world size?",
+          blame.rank, silence);
+    case What::behind:
+      return fmt::format(
+          "rank {} did not reach {} within {:g} s: it is alive, but still at {}; is it "
+          "slow (increase --timeout), or does it run different steps from the others?",
+          blame.rank, news_.first.at, static_cast<double>(timeout_.count()) / 1000, at);
+    case What::lost_store:
+      return store_lost(store_trouble_.empty() ? error : store_trouble_);
+    default:
+      return {};
+  }
 }
 
 void Monitor::require_all() const {
   std::lock_guard lock(mutex_);
-  if (!blame_.empty()) throw std::runtime_error(blame_);
+  if (!named_.words.empty()) throw std::runtime_error(named_.words);
 }
 
 bool Monitor::store_answers() const {
@@ -184,13 +200,11 @@ std::string Monitor::explain(const std::string& error) {
   return after_own_silence(std::move(reason));
 }
 
-/// Returns the reason when the store is lost. Rank 0 ends after any failure, and the
-/// store with it: if a failure is known, that is the reason, otherwise rank 0 itself.
-/// `error` is what this rank's call said.
-std::string Monitor::known_or(const std::string& error) const {
+/// Returns the reason when the store is lost. `error` is what this rank's call said.
+std::string Monitor::without_store(Call call, const std::string& error) const {
   std::lock_guard lock(mutex_);
-  if (!blame_.empty()) return blame_;
-  return store_lost(store_trouble_.empty() ? error : store_trouble_);
+  const std::string words = name_culprit(call, false, error).words;
+  return words.empty() ? error : words;
 }
 
 std::string Monitor::reason_for(const std::string& error) {
@@ -199,22 +213,22 @@ std::string Monitor::reason_for(const std::string& error) {
     explaining_ = true;
   }
   const auto says = [&](const char* text) { return error.find(text) != error.npos; };
-  // This thread may use the store, and find it lost, before the monitor's next round.
-  if (says("(hosted by rank 0)") && !says("hosts the store")) return known_or(error);
   const bool broke = says("the connection to") || says("cannot reach rank");
-  const bool late = says("did not reach");
+  const Call call = says("did not reach") ? Call::timed_out
+                    : broke               ? Call::broke
+                                          : Call::failed;
+  // This thread may use the store, and find it lost, before the monitor's next round.
+  if (says("(hosted by rank 0)") && !says("hosts the store")) {
+    return without_store(call, error);
+  }
   const auto deadline = deadline_after(Milliseconds(1000));
   while (true) {
-    if (!store_answers()) return known_or(error);
-    std::string blame;
+    if (!store_answers()) return without_store(call, error);
     {
       std::lock_guard lock(mutex_);
-      blame = gone_or_failed();
-      if (blame.empty() && (late || broke)) blame = silent();
-      if (blame.empty()) blame = hung();
-      if (blame.empty() && late) blame = behind();
+      const Named named = name_culprit(call, true, error);
+      if (!named.words.empty()) return named.words;
     }
-    if (!blame.empty()) return blame;
     // A connection may break before the store detects that the peer process has died.
     if (!broke || Clock::now() >= deadline) break;
     std::this_thread::sleep_for(Milliseconds(20));

@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "engine/distributed/collectives/process_group.h"
+#include "engine/distributed/rendezvous/blame.h"
 #include "engine/distributed/rendezvous/store.h"
 
 namespace lockstep::distributed {
@@ -57,12 +58,19 @@ class Monitor {
  private:
   void work();
   void exchange_news();
-  bool act_on(const std::string& blame);
-  std::string gone_or_failed() const;
-  std::string silent() const;
-  std::string hung() const;
-  std::string behind() const;
-  std::string known_or(const std::string& error) const;
+  /// What the latest call of this rank came to.
+  enum class Call { unfinished, broke, timed_out, failed };
+  /// A rank to blame, and the message that says so; empty if there is none.
+  struct Named {
+    Blame blame;
+    std::string words;
+  };
+
+  bool act_on(const Named& named);
+  Named name_culprit(Call call, bool store_answers, const std::string& error) const;
+  Milliseconds patience(Call call) const;
+  std::string in_words(const Blame& blame, const std::string& error) const;
+  std::string without_store(Call call, const std::string& error) const;
   std::string reason_for(const std::string& error);
   void note_pause(TimePoint began);
   std::string after_own_silence(std::string reason);
@@ -80,7 +88,7 @@ class Monitor {
   TimePoint round_began_;      ///< start of the latest exchange with the store
   bool round_over_ = true;     ///< whether that exchange has finished
   std::string store_trouble_;  ///< error of the latest exchange; empty if none
-  std::string blame_;          ///< of the latest failure of another rank
+  Named named_;                ///< for the latest failure of another rank
   bool closing_ = false;
   bool explaining_ = false;    ///< explain() was called
   TimePoint waits_since_{};    ///< start of the pause between two rounds; zero: none
