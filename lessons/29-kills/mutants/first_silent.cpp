@@ -1,7 +1,7 @@
 // rejected by: silent
 // because: it fell silent first
 //
-// The mistake of a first try: any silent rank will do.
+// The mistake: any silent rank will do.
 
 // [solution-culprit]
 if (!evidence.store_answers) {

@@ -1,7 +1,7 @@
 // rejected by: ended
 // because: ask all ranks whether they died
 //
-// The mistake of a first try: one loop over the ranks instead of one per question.
+// The mistake: one loop over the ranks instead of one per question.
 
 // [solution-culprit]
 if (!evidence.store_answers) {

@@ -1,7 +1,7 @@
 // rejected by: silent
 // because: is longer without one
 //
-// The mistake of a first try: `timed_out` is asked for the whole second half.
+// The mistake: `timed_out` is asked for the whole second half.
 
 // [solution-culprit]
 if (!evidence.store_answers) {
