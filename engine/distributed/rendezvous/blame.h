@@ -69,7 +69,7 @@ Blame whom_to_blame(const Evidence& evidence);
 std::vector<RankNews> news_of(const Health& health);
 
 /// The function that decides, in a slot (runtime/slot.h). It is called by threads
-/// without a lane: `in_use()`, which records nothing.
+/// without a lane: `in_use()`, which records nothing. It must not throw.
 runtime::Slot<decltype(whom_to_blame)>& blame_slot();
 
 }  // namespace lockstep::distributed
