@@ -53,6 +53,8 @@ TEST(StoreBlame, PrefersTheDeadToTheFailedToTheSilentToTheSlow) {
   EXPECT_EQ(named(evidence), (Blame{What::failed, 1}));
   evidence.ranks[2].end = End::died;
   EXPECT_EQ(named(evidence), (Blame{What::died, 2}));
+  evidence.ranks[0].end = End::died;
+  EXPECT_EQ(named(evidence), (Blame{What::died, 0})) << "the lowest, also rank 0";
 }
 
 TEST(StoreBlame, NamesRank0WithoutAStoreUnlessSomebodyWasNamedBefore) {
