@@ -17,7 +17,6 @@ namespace lockstep::run {
 namespace {
 
 constexpr int kUnrecorded = 2, kSteps = 7;  // of each run
-constexpr int kRounds = 3;  // of runs on one and on two devices, in turns
 
 /// A file that a run writes and nobody reads.
 struct TemporaryTrace {
@@ -58,7 +57,7 @@ tracer::Trace record(const CalibrateOptions& o, train::Mode mode, int devices) {
 tracer::CalibrationRuns record_runs(const CalibrateOptions& o) {
   using train::Mode;
   tracer::CalibrationRuns runs;
-  for (int round = 0; round < kRounds; ++round) {
+  for (int round = 0; round < o.rounds; ++round) {
     runs.alone.push_back(record(o, Mode::single, 1));
     runs.together.push_back(record(o, Mode::ddp, 2));
   }

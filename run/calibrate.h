@@ -13,6 +13,7 @@ struct CalibrateOptions {
   DeviceType device = DeviceType::cpu;
   int64_t batch = 8;  ///< of a device
   int devices = 8;    ///< that the profile has
+  int rounds = 3;     ///< of runs on one and on two devices, in turns
 };
 
 /// Trains a few steps on generated images, with one device and with

@@ -19,6 +19,7 @@ TEST(CalibrateMachine, WritesAProfileThatNamesItsRuns) {
   CalibrateOptions options;
   options.out = fs::temp_directory_path() / (std::to_string(::getpid()) + "-here.json");
   options.batch = 1;
+  options.rounds = 1;
   const std::string text = calibrate_machine(options);
   const tracer::Hardware hardware =
       tracer::parse_hardware(tracer::read_whole_file(options.out), options.out);
