@@ -51,7 +51,8 @@ RankPlace place_of(int node, int gpu, int nodes, int per_node) {
   const int workers = static_cast<int>(devices_of(c).size());
   throw UsageError(fmt::format(
       "--multiprocessing-distributed starts {} workers and {} servers on one machine, "
-      "but --world-size {} asks for {}, of which the last must have all servers; fix: "
+      "but --world-size {} asks for {} machines, of which the last must have all "
+      "servers, in processes of their own; fix: "
       "on each machine NODE, from 0 to {}: launch --nnodes {} --node-rank NODE "
       "--nproc-per-node {} --rdzv-endpoint HOST:PORT -- train … --mode ps --servers "
       "{}, without --multiprocessing-distributed, --world-size, --rank and --dist-url",

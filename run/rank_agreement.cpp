@@ -22,6 +22,11 @@ std::string shown(const std::string& name, const std::string& value) {
   return value == "yes" ? name : name + " " + value;
 }
 
+/// Names of files may be no UTF-8.
+std::string as_text(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 /// The lines of a schedule, each of which is a rank's.
 std::string to_one_line(std::string csv) {
   if (csv.ends_with('\n')) csv.pop_back();
@@ -116,7 +121,7 @@ Json verdict_of(distributed::Store& store, const std::vector<std::string>& keys,
   try {
     store.wait(keys, timeout);
   } catch (const distributed::StoreTimeout& late) {
-    return {{"missing", late.keys()}};
+    return {{"missing", late.keys()}, {"after_ms", timeout.count()}};
   }
   const auto facts_in = [&](const std::string& key) {
     return Json::parse(store.get(key)).get<Facts>();
@@ -141,7 +146,7 @@ std::optional<Difference> compare(distributed::Store& store, const std::string& 
   const std::string key_of_verdict = about + "/compared";
   std::vector<std::string> keys;
   for (int r = 0; r < world; ++r) keys.push_back(about + "/" + std::to_string(r));
-  store.set(keys[rank], Json(facts).dump());
+  store.set(keys[rank], as_text(facts));
   if (rank == 0) {
     store.set(key_of_verdict, verdict_of(store, keys, timeout).dump());
   }
@@ -153,7 +158,8 @@ std::optional<Difference> compare(distributed::Store& store, const std::string& 
     throw distributed::StoreTimeout({keys[0]}, store.describe(), timeout);
   }
   if (verdict.contains("missing")) {
-    throw distributed::StoreTimeout(verdict["missing"], store.describe(), timeout);
+    throw distributed::StoreTimeout(verdict["missing"], store.describe(),
+                                    Milliseconds(verdict["after_ms"].get<int64_t>()));
   }
   if (verdict.empty()) return std::nullopt;
   return Difference{verdict["rank"], verdict["facts"], verdict["theirs"],

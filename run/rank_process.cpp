@@ -54,7 +54,7 @@ void meet(distributed::Store& store, const RunConfig& c, const RankPlace& place,
     const std::string refusal = store.refusal();
     throw std::runtime_error(
         fmt::format("rank {}: {} did not join within {:g} s; {}", place.rank,
-                    ranks_in(late.keys()), static_cast<double>(timeout.count()) / 1000,
+                    ranks_in(late.keys()), static_cast<double>(late.timeout().count()) / 1000,
                     refusal.empty() ? "fix: start all ranks within --rdzv-timeout, "
                                       "with the same world size"
                                     : refusal));

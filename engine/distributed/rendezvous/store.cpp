@@ -11,7 +11,8 @@ StoreTimeout::StoreTimeout(std::vector<std::string> keys, const std::string& sto
     : std::runtime_error(fmt::format("{}: no {} after {}; is every rank running?",
                                      store, store::quoted(keys),
                                      store::seconds(within_reason(timeout)))),
-      keys_(std::move(keys)) {}
+      keys_(std::move(keys)),
+      timeout_(timeout) {}
 
 std::string gone_key(int rank) { return fmt::format("gone/{}", rank); }
 

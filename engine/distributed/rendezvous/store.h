@@ -30,9 +30,11 @@ class StoreTimeout : public std::runtime_error {
   StoreTimeout(std::vector<std::string> keys, const std::string& store,
                Milliseconds timeout);
   const std::vector<std::string>& keys() const { return keys_; }
+  Milliseconds timeout() const { return timeout_; }
 
  private:
   std::vector<std::string> keys_;
+  Milliseconds timeout_;
 };
 
 /// Thrown if the process that hosts the store has ended or does not respond.
