@@ -283,7 +283,7 @@ const tracer::Trace& trained(Exam& exam, const std::string& mode) {
        "What the trace shows"});
 }
 
-void expect_versions(Exam& exam, const std::vector<Made>& made) {
+void expect_versions(Exam& exam, const std::vector<WorkerUpdate>& made) {
   exam.that(made.size() >= 9, "updates by three workers of ResNet18", "at least 9",
             std::to_string(made.size()),
             {"each worker's step ends with an update", "What the trace shows"});
@@ -294,10 +294,11 @@ void expect_versions(Exam& exam, const std::vector<Made>& made) {
 }
 
 LESSON_TEST(21, in_turn, "ResNet18, three workers: with the lock they take turns") {
-  const std::vector<Made> made = updates_of(trained(exam, "--mode locked --lock step"));
+  const std::vector<WorkerUpdate> made =
+      updates_by_workers(trained(exam, "--mode locked --lock step"));
   expect_versions(exam, made);
   int64_t stale = 0;
-  for (const Made& one : made) stale += one.version - 1 - one.read_version;
+  for (const WorkerUpdate& one : made) stale += one.version - 1 - one.read_version;
   exam.at_most(
       "staleness of all updates together, with the lock for the whole step", int64_t{0},
       stale,
@@ -356,9 +357,10 @@ LESSON_TEST(21, mean_of_all,
          "1 for each update, whatever the workers' speeds",
          kStale});
   }
-  const std::vector<Made> made = updates_of(trained(exam, "--mode hogwild"));
+  const std::vector<WorkerUpdate> made =
+      updates_by_workers(trained(exam, "--mode hogwild"));
   expect_versions(exam, made);
-  for (const Made& one : made) {
+  for (const WorkerUpdate& one : made) {
     exam.equal(
         fmt::format("staleness of update {} of ResNet18, by worker {}", one.version,
                     one.worker),

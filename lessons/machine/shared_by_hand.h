@@ -210,18 +210,18 @@ inline void expect_turn(const Exam& exam, const char* lock, const std::string& e
 }
 
 /// The updates in a trace, in the order of their versions.
-struct Made {
+struct WorkerUpdate {
   int64_t worker, read_version, version;
 };
 
-inline std::vector<Made> updates_of(const tracer::Trace& trace) {
-  std::vector<Made> all;
+inline std::vector<WorkerUpdate> updates_by_workers(const tracer::Trace& trace) {
+  std::vector<WorkerUpdate> all;
   for (const tracer::Event* phase : events_of(trace, "phase")) {
     if (!phase->args.contains("version")) continue;
     all.push_back({number(*phase, "worker"), number(*phase, "read_version"),
                    number(*phase, "version")});
   }
-  std::ranges::sort(all, {}, &Made::version);
+  std::ranges::sort(all, {}, &WorkerUpdate::version);
   return all;
 }
 

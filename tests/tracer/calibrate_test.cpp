@@ -127,7 +127,8 @@ TEST(Calibrate, WritesAProfile) {
   ASSERT_TRUE(hardware.contention);
   EXPECT_EQ(hardware.contention->slowdown, 1.1);
   EXPECT_EQ(hardware.contention->by_operation.at("aten::conv2d"), 1.2);
-  EXPECT_EQ(hardware.contention->source, "measured");
+  EXPECT_EQ(hardware.contention->source,
+            "measured; DistributedDataParallel on two, in turns with runs on one");
   Topology topology(hardware, 4);
   EXPECT_EQ(topology.path(0, 3).latency_us, 6);
   EXPECT_EQ(topology.path(kHost, 2).latency_us, 3);
