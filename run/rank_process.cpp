@@ -52,12 +52,12 @@ void meet(distributed::Store& store, const RunConfig& c, const RankPlace& place,
     agree(store, "ready", facts, place.rank, place.processes(), timeout);
   } catch (const distributed::StoreTimeout& late) {
     const std::string refusal = store.refusal();
-    throw std::runtime_error(
-        fmt::format("rank {}: {} did not join within {:g} s; {}", place.rank,
-                    ranks_in(late.keys()), static_cast<double>(late.timeout().count()) / 1000,
-                    refusal.empty() ? "fix: start all ranks within --rdzv-timeout, "
-                                      "with the same world size"
-                                    : refusal));
+    throw std::runtime_error(fmt::format(
+        "rank {}: {} did not join within {:g} s; {}", place.rank, ranks_in(late.keys()),
+        static_cast<double>(late.timeout().count()) / 1000,
+        refusal.empty() ? "fix: start all ranks within --rdzv-timeout, "
+                          "with the same world size"
+                        : refusal));
   }
 }
 
