@@ -225,6 +225,22 @@ class House(unittest.TestCase):
         self.nothing([f"{file}: {length} lines" for file, length in lengths.items()
                       if length > 400], "no code file is over 400 lines")
 
+    def test_headers_of_lessons_define_each_name_once(self):
+        """All checks are one program, which would take one definition for the other."""
+        places = {}
+        for path in sorted((ROOT / "lessons/machine").glob("*.h")):
+            code = read(path)
+            space = re.search(r"^namespace (\S+) {", code, re.M)
+            found = re.findall(r"^inline [^=;{]*?(\w+\([^{;]*\)) {", code, re.M)
+            found += re.findall(r"^(?:struct|class) (\w+)[^;]*{", code, re.M)
+            for defined in found:
+                key = space and space[1], re.sub(r"\s+", " ", defined)
+                places.setdefault(key, set()).add(path.name)
+        self.assertGreater(len(places), 100)
+        self.nothing([f"{what} in {', '.join(sorted(files))}"
+                      for (_, what), files in places.items() if len(files) > 1],
+                     "a name is defined twice in one namespace")
+
     def test_width(self):
         narrow = [path for path in CODE_FILES if path.parent.name != "mutants" and
                   (path.suffix in NARROW or path.name == "CMakeLists.txt")]
