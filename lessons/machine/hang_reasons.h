@@ -71,9 +71,9 @@ inline Because why_not_accurate(const std::vector<double>& got) {
   const auto n = static_cast<double>(got.size());
   if (std::ranges::any_of(got, [](double x) { return std::isnan(x); })) {
     return {
-        "NaN compares false with every number: a sum that contains it is NaN, and a "
-        "minimum or maximum is NaN or depends on the order. Ranks without a value "
-        "pass 0",
+        "NaN is neither larger nor smaller than any number: a sum that contains it is "
+        "NaN, and a minimum or maximum is NaN or depends on the order. Ranks without a "
+        "value pass 0",
         "Only rank 0"};
   }
   if (std::ranges::count(got, got[0]) != std::ssize(got)) {
