@@ -22,20 +22,13 @@
 #include "engine/optim/sgd.h"
 #include "engine/parallel/data_parallel.h"
 #include "lessons/machine/exam.h"
+#include "lessons/machine/three_steps.h"
 
 namespace lockstep::lessons::chosen {
 
-using Numbers = std::vector<double>;
-
-inline parallel::Devices reference_devices(int count) {
-  parallel::Devices devices;
-  for (int i = 0; i < count; ++i) devices.push_back({DeviceType::reference, i});
-  return devices;
-}
-
-inline Tensor on(Device device, const Tensor& host) {
-  return ops::copy_to(host, device, {"h2d", "numbers"});
-}
+using three_steps::Numbers;
+using three_steps::on;
+using three_steps::reference_devices;
 
 /// A replica whose computation a test chooses.
 class Replica : public nn::Module {
@@ -131,22 +124,7 @@ inline Numbers trained_on(int count) {
       std::make_shared<nn::Linear>(6, 5), std::make_shared<nn::ReLU>(),
       std::make_shared<nn::Linear>(5, 3)});
   net->to(devices[0]);
-  parallel::DataParallel model(net, devices);
-  optim::Sgd sgd(net->named_parameters(), {.lr = 0.01});
-  Numbers classes;
-  for (int i = 0; i < 10; ++i) classes.push_back(i % 3);
-  const Tensor labels = on(devices[0], Tensor::from(classes, {10}, DType::i64));
-  for (int step = 0; step < 3; ++step) {
-    const Tensor loss = ops::cross_entropy(model(counting({10, 6}, step)), labels);
-    sgd.zero_grad();
-    loss.backward();
-    sgd.step();
-  }
-  Numbers all;
-  for (const Tensor& parameter : net->parameters()) {
-    for (double value : values(parameter)) all.push_back(value);
-  }
-  return all;
+  return three_steps::trained(net, devices, 6, 3);
 }
 
 /// Gathers the inputs of a convolution on CPU devices, and runs it and its backward

@@ -10,22 +10,15 @@
 #include "engine/optim/sgd.h"
 #include "engine/parallel/data_parallel.h"
 #include "lessons/machine/exam.h"
+#include "lessons/machine/three_steps.h"
 
 namespace lockstep::lessons::copied {
 
-using Numbers = std::vector<double>;
+using three_steps::Numbers;
+using three_steps::on;
+using three_steps::reference_devices;
 
 constexpr DeviceType kReference = DeviceType::reference;
-
-inline parallel::Devices reference_devices(int count) {
-  parallel::Devices devices;
-  for (int i = 0; i < count; ++i) devices.push_back({kReference, i});
-  return devices;
-}
-
-inline Tensor on(Device device, const Tensor& host) {
-  return ops::copy_to(host, device, {"h2d", "numbers"});
-}
 
 /// Returns tensors of these shapes on `device`; tensor i begins with 100 · i.
 inline Tensors numbered(const std::vector<Shape>& shapes, Device device,
@@ -65,22 +58,7 @@ inline Tensors noting_reduce(const std::vector<Tensors>& gradients, Device to) {
 inline Numbers trained_on(int count) {
   const parallel::Devices devices = reference_devices(count);
   const nn::ModulePtr net = model_on(devices[0], two_layers);
-  parallel::DataParallel model(net, devices);
-  optim::Sgd sgd(net->named_parameters(), {.lr = 0.01});
-  Numbers classes;
-  for (int i = 0; i < 10; ++i) classes.push_back(i % 2);
-  const Tensor labels = on(devices[0], Tensor::from(classes, {10}, DType::i64));
-  for (int step = 0; step < 3; ++step) {
-    const Tensor loss = ops::cross_entropy(model(counting({10, 3}, step)), labels);
-    sgd.zero_grad();
-    loss.backward();
-    sgd.step();
-  }
-  Numbers all;
-  for (const Tensor& parameter : net->parameters()) {
-    for (double value : values(parameter)) all.push_back(value);
-  }
-  return all;
+  return three_steps::trained(net, devices, 3, 2);
 }
 
 }  // namespace lockstep::lessons::copied
