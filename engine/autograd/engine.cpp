@@ -140,19 +140,15 @@ void deliver(const NodePtr& node, Tensors grads,
     const Edge& edge = node->next_edges[i];
     if (!edge.node) continue;
     Tensor grad = i < grads.size() ? std::move(grads[i]) : Tensor();
-    // Several threads may deliver to the same node, but to different entries. Only one
-    // thread ever adds to a given entry, so the addition needs no lock.
-    Tensor* slot;
+    ReadyNode ready{edge.node, {}, task};
     {
+      // Nodes of several devices may deliver to the same entry at once, so the addition
+      // needs the lock, too.
       std::lock_guard lock(task->mutex);
       Tensors& buffer = task->input_buffers[edge.node.get()];
       if (buffer.empty()) buffer.resize(edge.node->output_count);
-      slot = &buffer[edge.input_nr];
-    }
-    *slot = accumulate_grad(std::move(*slot), std::move(grad));
-    ReadyNode ready{edge.node, {}, task};
-    {
-      std::lock_guard lock(task->mutex);
+      Tensor& entry = buffer[edge.input_nr];
+      entry = accumulate_grad(std::move(entry), std::move(grad));
       note_delivery(*task, edge.node.get());
       if (--task->dependencies[edge.node.get()] > 0) continue;
       ready.grads = take(task->input_buffers, edge.node.get());

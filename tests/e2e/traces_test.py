@@ -16,14 +16,19 @@ class Traces(TempTest):
     def setUpClass(cls):
         cls.shared_folder = tempfile.TemporaryDirectory()
         cls.files = {}
-        # VGG has 1 GB per device, so it runs on two devices only.
-        for arch, mode, devices in (("resnet18", "single", 1), ("resnet18", "dp", 4),
-                                    ("vgg16_bn", "dp", 2)):
+        for arch, mode in (("resnet18", "single"), ("resnet18", "dp"),
+                           ("vgg16_bn", "dp")):
             out = os.path.join(cls.shared_folder.name, f"{arch}_{mode}.json.gz")
-            run("train", "--dataset", "generated", "-a", arch, "--mode", mode,
-                "--devices", devices, "-b", 16, "--steps", 4, "--lr", 0.001,
-                "--trace-steps", "1:4", "--trace", out)
-            cls.files[arch, mode] = out
+            cls.files[arch, mode] = cls.record(out, arch, mode)
+
+    @staticmethod
+    def record(out, arch, mode):
+        # VGG has 1 GB per device, so it runs on two devices only.
+        devices = 1 if mode == "single" else 2 if arch == "vgg16_bn" else 4
+        run("train", "--dataset", "generated", "-a", arch, "--mode", mode,
+            "--devices", devices, "-b", 16, "--steps", 4, "--lr", 0.001,
+            "--trace-steps", "1:4", "--trace", out)
+        return out
 
     @classmethod
     def tearDownClass(cls):
@@ -39,13 +44,18 @@ class Traces(TempTest):
         expect_schema(read_trace(file) for file in self.files.values())
 
     def test_the_recorded_edges_explain_the_step(self):
-        # Uses the best step: on a busy machine a waiting thread may wake up late, which
-        # no dependency explains.
-        for file in self.files.values():
-            summary = json.loads(run("trace", "summary", "--json", file)[0])
-            unexplained = [abs(1 - step["longest_path_seconds"] / step["seconds"])
-                           for step in summary["train"]["steps"]]
-            self.assertLess(min(unexplained), 0.02)
+        # Uses the best step, and records again if there is no good one: on a busy
+        # machine a waiting thread may wake up late, which no dependency explains.
+        for (arch, mode), file in self.files.items():
+            for _ in range(3):
+                summary = json.loads(run("trace", "summary", "--json", file)[0])
+                unexplained = min(
+                    abs(1 - step["longest_path_seconds"] / step["seconds"])
+                    for step in summary["train"]["steps"])
+                if unexplained < 0.02:
+                    break
+                file = self.record(self.path("again.json.gz"), arch, mode)
+            self.assertLess(unexplained, 0.02)
 
     def test_measured_emulation_is_exact(self):
         for file in self.files.values():

@@ -1,4 +1,5 @@
 // The tape: accumulation, shared tensors, freed memory, and rejected calls.
+#include "engine/ops/copy.h"
 #include "engine/optim/sgd.h"
 #include "tests/engine/values.h"
 
@@ -190,6 +191,31 @@ TEST(Autograd, LaterOpsGoFirst) {
   }
   backward(sum, {1});
   EXPECT_EQ(order, "321");
+}
+
+/// Returns a copy of `x` on `device`. In backward, the thread of `device` sends the
+/// gradient back.
+Tensor moved(const Tensor& x, Device device) {
+  const Device home = x.device();
+  Tensor y = ops::copy_to(x, device, {"peer", "x"}).detach();
+  autograd::set_history("Moved", {x}, {y}, tracer::kNone, [home](Tensors grads) {
+    return Tensors{ops::copy_to(grads[0], home, {"peer", "gradient"})};
+  });
+  return y;
+}
+
+// Each device's thread delivers to the same entry, as in PyTorch's InputBuffer::add.
+TEST(Autograd, ThreadsOfSeveralDevicesAddToOneGradient) {
+  for (int repeat = 0; repeat < 200; ++repeat) {
+    const Tensor x = leaf({1, 2});
+    Tensor sum = ops::scale(x, 0);
+    for (int device = 1; device <= 4; ++device) {
+      const Tensor there = moved(x, test::reference(device));
+      sum = ops::add(sum, moved(ops::scale(there, device), x.device()));
+    }
+    backward(sum, {1, 10});
+    ASSERT_EQ(grad_of(x), (Values{10, 100})) << "repeat " << repeat;
+  }
 }
 
 TEST(Autograd, UnusedLeavesHaveNoGradient) {
