@@ -5,9 +5,12 @@ Runs with and without an attacker alternate. The attacker has a low priority (`n
 19`), so that the CPU that it uses itself counts little. It attacks the store's port and
 the ports of the ranks' ring until the run ends. The time of a run is that of its steps
 (`--summary`), without the start; its CPU time is that of both ranks. The ratio is that
-of a pair of runs. With `--one-by-one`, each attack has its own pairs.
+of a pair of runs. With `--one-by-one`, each attack has its own pairs. The default job
+has steps of half a millisecond, nearly all of them messages: the one that is the
+easiest to disturb. `--job` replaces its options.
 
     tests/bench/trust.py [--pairs 5] [--steps 4000] [--one-by-one]
+                         [--job "-a resnet18 --dataset generated -b 16"]
 """
 import argparse
 import json
@@ -23,6 +26,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 LOCKSTEP = os.path.join(HERE, "../../build/release/lockstep")
 SECRET = "known to the ranks only"
+TOY = "-a toy --device-type reference -b 64 --length 64000"
 
 
 def connected(port):
@@ -151,14 +155,13 @@ def text_of(log):
     return log.read()
 
 
-def run(steps, attacks):
+def run(job, steps, attacks):
     """Trains. Returns the seconds of all steps, the CPU seconds of the ranks, and the
     ports that were attacked."""
     port, attackers = free_port(), []
     with tempfile.TemporaryDirectory() as folder:
         summary = os.path.join(folder, "summary.json")
-        words = [LOCKSTEP, "train", "-a", "toy", "--device-type", "reference",
-                 "-b", "64", "--length", "64000", "--epochs", "1000000",
+        words = [LOCKSTEP, "train", *job.split(), "--epochs", "1000000",
                  "--steps", str(steps),
                  "-p", "1000", "--dist-backend", "ring", "--world-size", "2",
                  "--dist-url", f"tcp://127.0.0.1:{port}", "--summary", summary]
@@ -196,7 +199,7 @@ def compare(name, attacks, args):
     for pair in range(args.pairs):
         times = {}
         for attacked in (pair % 2 == 0, pair % 2 == 1):
-            times[attacked] = run(args.steps, attacks if attacked else [])
+            times[attacked] = run(args.job, args.steps, attacks if attacked else [])
         pairs.append((times[True], times[False]))
     cells = [name]
     for i in (0, 1):  # the clock, the CPU
@@ -213,6 +216,7 @@ def main():
     parser.add_argument("--pairs", type=int, default=5)
     parser.add_argument("--steps", type=int, default=4000)
     parser.add_argument("--one-by-one", action="store_true")
+    parser.add_argument("--job", default=TOY, help="options of lockstep train")
     parser.add_argument("--attack", help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.attack:
