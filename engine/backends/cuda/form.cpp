@@ -24,6 +24,11 @@ Form form_of(const TensorSpec& spec) {
   return static_cast<const CudaLayout&>(*spec.layout).form;
 }
 
+Form form_of(const View& view) {
+  if (view.layout == nullptr) return {};
+  return static_cast<const CudaLayout&>(*view.layout).form;
+}
+
 Form activation_form(const Shape& sizes, bool bf16) {
   const bool images = sizes.rank() == 4;
   return {images && sizes[1] > 1 && sizes[2] * sizes[3] > 1, bf16};

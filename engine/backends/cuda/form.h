@@ -6,7 +6,8 @@
 namespace lockstep::cuda {
 
 /// Activations are N×H×W×C, for tensor cores; with `--amp` they are stored as bfloat16
-/// although logically float32. All other tensors are plain.
+/// although logically float32. Gradients of a convolution's weights are O×kH×kW×C, as
+/// cuDNN writes them, in float32. All other tensors are plain.
 struct Form {
   bool nhwc = false;
   bool bf16 = false;
@@ -14,6 +15,7 @@ struct Form {
 };
 
 Form form_of(const TensorSpec& spec);
+Form form_of(const View& view);
 /// Returns the form of activations of that shape: channels last unless both orders
 /// coincide.
 Form activation_form(const Shape& sizes, bool bf16);

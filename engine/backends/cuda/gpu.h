@@ -18,6 +18,8 @@ struct Gpu {
   static void for_many(const F& f, Index largest);
   template <class F>
   static void sum_columns(Index rows, Index columns, F f, void* scratch);
+  template <class S, class F>
+  static void sum_then_columns(Index rows, Index columns, S s, F f);
   static size_t scratch_bytes(Index rows, Index columns, size_t size);
   static Fault* fault() { return CudaQueue::current().fault(); }
 

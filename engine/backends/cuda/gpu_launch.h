@@ -209,6 +209,39 @@ void Gpu::sum_columns(Index rows, Index columns, F f, void* scratch) {
   check(cudaGetLastError(), "launch of a column sum");
 }
 
+/// A column sum by one block for each group of columns, which then processes their rows
+/// with the totals.
+template <class S, class F>
+__global__ void __launch_bounds__(kThreads, kLeastBlocks)
+    sum_then_kernel(Index rows, Index columns, S s, F f) {
+  const Index c = blockIdx.x * blockDim.x + threadIdx.x;
+  const bool has_rows = c < columns && threadIdx.y < rows;
+  const Index first = threadIdx.y * columns + c, step = blockDim.y * columns;
+  const Index count = has_rows ? divided_up(rows - threadIdx.y, blockDim.y) : 0;
+  typename S::Sum sum{};
+  if (has_rows) {
+    const auto column = s.column(c);
+    load_each(s, first, step, count,
+              [&](const auto& loaded, Index) { s.add(sum, column, loaded); });
+  }
+  sum = join_rows(s, sum);
+  if (threadIdx.y == 0 && c < columns) s.finish(c, sum);
+  __syncthreads();
+  if (!has_rows) return;
+  const auto column = f.column(c);
+  load_each(f, first, step, count,
+            [&](const auto& loaded, Index i) { f(column, loaded, i); });
+}
+
+template <class S, class F>
+void Gpu::sum_then_columns(Index rows, Index columns, S s, F f) {
+  if (rows == 0 || columns == 0) return;
+  const dim3 block(kLanesOfABlock, kThreads / kLanesOfABlock);
+  sum_then_kernel<<<divided_up(columns, kLanesOfABlock), block, 0,
+                    CudaQueue::current().stream()>>>(rows, columns, s, f);
+  check(cudaGetLastError(), "launch of a column sum and its use");
+}
+
 inline size_t Gpu::scratch_bytes(Index rows, Index columns, size_t size) {
   if (columns == 0) return 0;
   const Index shares = sum_shape(rows, columns).shares;

@@ -76,4 +76,12 @@ constexpr SumShape sum_shape(Index rows, Index columns) {
   return shape;
 }
 
+/// The most rows of columns that one block sums and then processes again, in one
+/// launch. Its columns are 32 bytes, a sector of the memory, so this is 128 KiB: about
+/// as long as the second launch that it saves. Not measured.
+inline constexpr Index kMostRowsOfABlock = 4096;
+constexpr bool fit_in_a_block(Index rows) { return rows <= kMostRowsOfABlock; }
+/// The number of neighbouring columns, of 16 bytes, of such a block.
+inline constexpr Index kLanesOfABlock = 2;
+
 }  // namespace lockstep::cuda

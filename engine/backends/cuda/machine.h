@@ -14,6 +14,10 @@
 //   sum_columns(rows, columns, f, scratch)
 //                              f.finish(c, Σ over rows) for every column, in a fixed
 //                              order of summation (normalization.h)
+//   sum_then_columns(rows, columns, s, f)
+//                              sum_columns of s and for_columns of f in one launch:
+//                              f.column(c) sees what s.finish(c) wrote. REQUIRES: a
+//                              block can process all rows (launch_shape.h)
 //   scratch_bytes(rows, columns, size)   scratch for sums of `size` bytes
 //   fault()                    where kernels of the current device report errors
 //   convolution(Convolution), gemm(Gemm)   planned library calls

@@ -215,8 +215,11 @@ std::array<Tensor, 6> batch_norm(Device device, DType type, const Shape& sizes,
 }
 
 TEST_P(Cuda, BatchNorm) {
-  for (const Shape& sizes :
-       {Shape{4, 40, 5, 6}, {2, 64, 16, 16}, {3, 5, 1, 1}, {3, 1, 4, 4}}) {
+  for (const Shape& sizes : {Shape{4, 40, 5, 6},
+                             {2, 64, 16, 16},
+                             {1, 8, 65, 64},  // more rows than one block sums
+                             {3, 5, 1, 1},
+                             {3, 1, 4, 4}}) {
     for (const bool training : {true, false}) {
       for (const bool relu : {true, false}) {
         for (const bool last : {true, false}) {

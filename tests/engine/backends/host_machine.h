@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdlib>
+#include <vector>
 
 #include "engine/backends/cuda/kernels/loss.h"
 #include "engine/backends/cuda/machine.h"
@@ -61,6 +62,13 @@ struct HostMachine {
       }
       f.finish(c, whole);
     }
+  }
+  template <class S, class F>
+  static void sum_then_columns(cuda::Index rows, cuda::Index columns, S s, F f) {
+    std::vector<typename S::Sum> sums(columns);
+    sum_columns(rows, columns, s, sums.data());
+    for_columns(rows, columns, f);
+    --launches_;  // the two are one
   }
   static size_t scratch_bytes(cuda::Index, cuda::Index columns, size_t size) {
     return columns * size;

@@ -47,6 +47,29 @@ TEST(LaunchShape, SumsCoverRowsAndColumns) {
   }
 }
 
+/// Simulates sum_then_kernel, whose two passes process the same elements.
+TEST(LaunchShape, ABlockTakesAllRowsOfItsColumns) {
+  constexpr Index together = kThreads / kLanesOfABlock;
+  for (const Index rows : kRowCounts) {
+    for (const Index columns : kColumnCounts) {
+      if (!fit_in_a_block(rows) || rows * columns > 300'000) continue;
+      std::vector<int> taken(rows * columns);
+      for (Index c = 0; c < divided_up(columns, kLanesOfABlock) * kLanesOfABlock; ++c) {
+        for (Index y = 0; y < together; ++y) {
+          if (c >= columns || y >= rows) continue;
+          const Index count = divided_up(rows - y, together);
+          for (Index i = 0; i < count; ++i) {
+            ++taken[(y * columns + c) + i * together * columns];
+          }
+        }
+      }
+      EXPECT_EQ(taken, std::vector<int>(rows * columns, 1)) << rows << " x " << columns;
+    }
+  }
+  EXPECT_TRUE(fit_in_a_block(4096));
+  EXPECT_FALSE(fit_in_a_block(4097));
+}
+
 TEST(LaunchShape, LargeLaunchesAreBounded) {
   EXPECT_EQ(blocks_for(0), 0u);
   EXPECT_EQ(blocks_for(1), 1u);

@@ -9,11 +9,24 @@ namespace lockstep::cuda {
 /// Tensors per launch: their table must fit in the 4 KiB of a kernel's arguments.
 inline constexpr Index kMany = 64;
 
+/// A gradient in plain order, or in the order O×kH×kW×C of a convolution's weights.
+struct Gradient {
+  const float* data;
+  Index channels, plane;  ///< C and kH · kW; both 0 if the order is plain
+
+  /// Returns the element whose plain index is `i`.
+  LOCKSTEP_BOTH float operator[](Index i) const {
+    if (plane == 0) return data[i];
+    const Index filter = i / (channels * plane) * (channels * plane), rest = i - filter;
+    return data[filter + rest % plane * channels + rest / plane];
+  }
+};
+
 /// PyTorch's SGD for all parameters at once; see reference/optimizers.cpp.
 struct Sgd {
   struct Entry {
     float* parameter;
-    const float* gradient;
+    Gradient gradient;
     float* buffer;
     Index size;
   } entry[kMany];
@@ -35,7 +48,7 @@ struct Sgd {
 struct Adam {
   struct Entry {
     float* parameter;
-    const float* gradient;
+    Gradient gradient;
     float *average, *square, *largest;  ///< `largest`: amsgrad's, else null
     Index size;
   } entry[kMany];
@@ -63,7 +76,7 @@ struct Adam {
 struct Rmsprop {
   struct Entry {
     float* parameter;
-    const float* gradient;
+    Gradient gradient;
     float *square, *average, *buffer;  ///< `average` and `buffer`: null if unused
     Index size;
   } entry[kMany];

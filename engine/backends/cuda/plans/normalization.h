@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/backends/cuda/kernels/normalization.h"
+#include "engine/backends/cuda/launch_shape.h"
 #include "engine/backends/cuda/machine.h"
 
 namespace lockstep::cuda {
@@ -23,62 +24,22 @@ Ref images(Steps& steps, const PlanRequest& r, size_t i) {
                      activation_form(sizes, form_of(r.in[0]).bf16));
 }
 
-/// The outputs of a batch norm's statistics step.
-struct BatchSeen {
-  float *mean, *var, *row_count;
-  Running running;
-};
-/// The inputs and outputs of its gradient step.
-struct BatchGradients {
-  const uint8_t* mask;
-  const float *mean, *var;
-  float *dgamma, *dbeta, *sum_dy = nullptr, *sum_dy_x = nullptr;
-};
-
 template <class Machine>
 Ref sums_scratch(Steps& steps, const Matrix& m, Form form) {
   return steps.scratch(
       sums_bytes<Machine>(m.rows, m.channels, form, sizeof(TwoSums<1>)));
 }
 
-/// Returns a step that computes the statistics of a batch norm.
-template <class Machine>
-Step statistics_step(Ref x, const Matrix& m, Ref scratch,
-                     std::function<BatchSeen(const KernelArgs&)> seen_in) {
-  return [=](const KernelArgs& args) {
-    with_element(x.form, [&](auto zero) {
-      using T = decltype(zero);
-      const T* images = x.in<T>(args);
-      const BatchSeen seen = seen_in(args);
-      with_packs<T>(m.channels, {images}, [&](auto n) {
-        Machine::sum_columns(
-            m.rows, m.channels / n(),
-            BatchStatistics<T, n()>{images, float(m.rows), seen.mean, seen.var,
-                                    seen.row_count, seen.running},
-            scratch.in<void>(args));
-      });
-    });
-  };
-}
-
-/// Returns a step that computes the gradient sums of a batch norm.
-template <class Machine>
-Step gradients_step(Ref x, Ref dy, const Matrix& m, float eps, Ref scratch,
-                    std::function<BatchGradients(const KernelArgs&)> gradients_in) {
-  return [=](const KernelArgs& args) {
-    with_element(x.form, [&](auto zero) {
-      using T = decltype(zero);
-      const T *images = x.in<T>(args), *grads = dy.in<T>(args);
-      const BatchGradients g = gradients_in(args);
-      with_packs<T>(m.channels, {images, grads, g.mask}, [&](auto n) {
-        Machine::sum_columns(
-            m.rows, m.channels / n(),
-            GradientSums<T, n()>{images, grads, g.mask, g.mean, g.var, eps, g.dgamma,
-                                 g.dbeta, g.sum_dy, g.sum_dy_x},
-            scratch.in<void>(args));
-      });
-    });
-  };
+/// Sums columns with `sum` and processes them with `use`: in one launch if the rows fit
+/// in a block, otherwise in two. `scratch` is that of sum_columns.
+template <class Machine, class Sum, class Use>
+void sum_then_use(const Matrix& m, Index columns, Sum sum, Use use, void* scratch) {
+  if (fit_in_a_block(m.rows)) {
+    Machine::sum_then_columns(m.rows, columns, sum, use);
+  } else {
+    Machine::sum_columns(m.rows, columns, sum, scratch);
+    Machine::for_columns(m.rows, columns, use);
+  }
 }
 
 template <class Machine>
@@ -87,39 +48,34 @@ PlanPtr plan_batch_norm(const PlanRequest& r, bool training) {
   const Matrix m(r.in[0].sizes);
   const auto eps = static_cast<float>(r.attributes.eps);
   const auto momentum = static_cast<float>(r.attributes.momentum);
-  const bool relu = r.attributes.relu;
+  const bool relu = r.attributes.relu, keeps_mask = training && relu;
+  const bool counts = given(r, 5);
   const Ref x = images<Machine>(steps, r, 0), y = output(0, x.form);
-  if (training) {
-    const bool counts = given(r, 5);
-    steps.add(statistics_step<Machine>(
-        x, m, sums_scratch<Machine>(steps, m, x.form), [=](const KernelArgs& args) {
-          const Running running{args.in[3].as<float>(), args.in[4].as<float>(),
-                                counts ? args.in[5].as<int64_t>() : nullptr, momentum};
-          return BatchSeen{args.out[1].as<float>(), args.out[2].as<float>(), nullptr,
-                           running};
-        }));
-  }
-  const bool keeps_mask = training && relu;
+  const Ref scratch = training ? sums_scratch<Machine>(steps, m, x.form) : Ref{};
   steps.add([=](const KernelArgs& args) {
-    const float* mean = training ? args.out[1].as<float>() : args.in[3].as<float>();
-    const float* var = training ? args.out[2].as<float>() : args.in[4].as<float>();
+    const auto in = [&](size_t i) { return args.in[i].as<float>(); };
+    float* mean = training ? args.out[1].as<float>() : in(3);
+    float* var = training ? args.out[2].as<float>() : in(4);
     uint8_t* mask = keeps_mask ? args.out[3].as<uint8_t>() : nullptr;
     with_element(x.form, [&](auto zero) {
       using T = decltype(zero);
       const T* from = x.in<T>(args);
       T* to = y.in<T>(args);
       with_packs<T>(m.channels, {from, to, mask}, [&](auto n) {
-        Machine::for_columns(
-            m.rows, m.channels / n(),
-            Normalize<T, n()>{from, args.in[1].as<float>(), args.in[2].as<float>(),
-                              mean, var, to, mask, eps, relu});
+        const Index columns = m.channels / n();
+        const Normalize<T, n()> use{from, in(1), in(2), mean, var, to, mask, eps, relu};
+        if (!training) return Machine::for_columns(m.rows, columns, use);
+        const Running running{in(3), in(4), counts ? args.in[5].as<int64_t>() : nullptr,
+                              momentum};
+        const BatchStatistics<T, n()> sum{from, float(m.rows), mean,
+                                          var,  nullptr,       running};
+        sum_then_use<Machine>(m, columns, sum, use, scratch.in<void>(args));
       });
     });
   });
   std::vector<TensorSpec> extra;
   if (keeps_mask) extra.push_back({r.in[0].sizes, DType::u8, nullptr});
-  std::vector<Form> forms{y.form};
-  return steps.finish(r, forms, extra);
+  return steps.finish(r, {y.form}, extra);
 }
 
 template <class Machine>
@@ -129,14 +85,7 @@ PlanPtr plan_batch_norm_backward(const PlanRequest& r, bool training) {
   const auto eps = static_cast<float>(r.attributes.eps);
   const bool masked = r.attributes.relu && given(r, 5);
   const Ref x = images<Machine>(steps, r, 0), dy = images<Machine>(steps, r, 1);
-  const Ref dx = output(0, x.form);
-  steps.add(gradients_step<Machine>(
-      x, dy, m, eps, sums_scratch<Machine>(steps, m, x.form),
-      [=](const KernelArgs& args) {
-        return BatchGradients{masked ? args.in[5].as<uint8_t>() : nullptr,
-                              args.in[3].as<float>(), args.in[4].as<float>(),
-                              args.out[1].as<float>(), args.out[2].as<float>()};
-      }));
+  const Ref dx = output(0, x.form), scratch = sums_scratch<Machine>(steps, m, x.form);
   steps.add([=](const KernelArgs& args) {
     const uint8_t* mask = masked ? args.in[5].as<uint8_t>() : nullptr;
     const float *gamma = args.in[2].as<float>(), *mean = args.in[3].as<float>();
@@ -147,10 +96,20 @@ PlanPtr plan_batch_norm_backward(const PlanRequest& r, bool training) {
       const T *from = x.in<T>(args), *grad = dy.in<T>(args);
       T* to = dx.in<T>(args);
       with_packs<T>(m.channels, {from, grad, to, mask}, [&](auto n) {
-        Machine::for_columns(
-            m.rows, m.channels / n(),
-            NormalizeBackward<T, n()>{from, grad, mask, gamma, mean, var, dgamma, dbeta,
-                                      to, eps, training ? float(m.rows) : 0.0f});
+        const GradientSums<T, n()> sum{from, grad,   mask,  mean,    var,
+                                       eps,  dgamma, dbeta, nullptr, nullptr};
+        const NormalizeBackward<T, n()> use{from,
+                                            grad,
+                                            mask,
+                                            gamma,
+                                            mean,
+                                            var,
+                                            dgamma,
+                                            dbeta,
+                                            to,
+                                            eps,
+                                            training ? float(m.rows) : 0.0f};
+        sum_then_use<Machine>(m, m.channels / n(), sum, use, scratch.in<void>(args));
       });
     });
   });
@@ -162,12 +121,20 @@ PlanPtr plan_statistics(const PlanRequest& r) {
   Steps steps("lockstep:batch_norm_stats");
   const Matrix m(r.in[0].sizes);
   const Ref x = images<Machine>(steps, r, 0);
-  steps.add(statistics_step<Machine>(
-      x, m, sums_scratch<Machine>(steps, m, x.form), [](const KernelArgs& args) {
-        return BatchSeen{args.out[0].as<float>(), args.out[1].as<float>(),
-                         args.out[2].as<float>(),
-                         Running{nullptr, nullptr, nullptr, 0}};
-      }));
+  const Ref scratch = sums_scratch<Machine>(steps, m, x.form);
+  steps.add([=](const KernelArgs& args) {
+    const auto out = [&](size_t i) { return args.out[i].as<float>(); };
+    with_element(x.form, [&](auto zero) {
+      using T = decltype(zero);
+      const T* from = x.in<T>(args);
+      with_packs<T>(m.channels, {from}, [&](auto n) {
+        Machine::sum_columns(m.rows, m.channels / n(),
+                             BatchStatistics<T, n()>{from, float(m.rows), out(0),
+                                                     out(1), out(2), Running{}},
+                             scratch.in<void>(args));
+      });
+    });
+  });
   return steps.finish(r);
 }
 
@@ -207,17 +174,21 @@ PlanPtr plan_backward_reduce(const PlanRequest& r) {
   const Matrix m(r.in[0].sizes);
   const auto eps = static_cast<float>(r.attributes.eps);
   const Ref x = images<Machine>(steps, r, 0), dy = images<Machine>(steps, r, 1);
-  steps.add(gradients_step<Machine>(x, dy, m, eps,
-                                    sums_scratch<Machine>(steps, m, x.form),
-                                    [](const KernelArgs& args) {
-                                      return BatchGradients{nullptr,
-                                                            args.in[2].as<float>(),
-                                                            args.in[3].as<float>(),
-                                                            args.out[2].as<float>(),
-                                                            args.out[3].as<float>(),
-                                                            args.out[0].as<float>(),
-                                                            args.out[1].as<float>()};
-                                    }));
+  const Ref scratch = sums_scratch<Machine>(steps, m, x.form);
+  steps.add([=](const KernelArgs& args) {
+    const float *mean = args.in[2].as<float>(), *var = args.in[3].as<float>();
+    const auto out = [&](size_t i) { return args.out[i].as<float>(); };
+    with_element(x.form, [&](auto zero) {
+      using T = decltype(zero);
+      const T *from = x.in<T>(args), *grad = dy.in<T>(args);
+      with_packs<T>(m.channels, {from, grad}, [&](auto n) {
+        Machine::sum_columns(m.rows, m.channels / n(),
+                             GradientSums<T, n()>{from, grad, nullptr, mean, var, eps,
+                                                  out(2), out(3), out(0), out(1)},
+                             scratch.in<void>(args));
+      });
+    });
+  });
   return steps.finish(r);
 }
 

@@ -9,6 +9,12 @@
 
 namespace lockstep::cuda {
 
+inline Gradient gradient(const View& view) {
+  const bool plain = form_of(view) == Form{};
+  return {view.as<float>(), plain ? 0 : Index(view.sizes[1]),
+          plain ? 0 : Index(view.sizes[2] * view.sizes[3])};
+}
+
 /// Launches a kernel per 64 parameters, with a table of them as its argument; each
 /// parameter has `each` tensors, and entry(tensors, size) returns its row of the table.
 template <class Machine, class Table, class Entry>
@@ -34,7 +40,7 @@ void update_sgd(const KernelArgs& args) {
   table.decay = static_cast<float>(args.scalars[2]);
   table.first = args.scalars[3] != 0;
   update_many<Machine>(args, 3, table, [](std::span<const View> in, Index size) {
-    return Sgd::Entry{in[0].as<float>(), in[1].as<float>(), in[2].as<float>(), size};
+    return Sgd::Entry{in[0].as<float>(), gradient(in[1]), in[2].as<float>(), size};
   });
 }
 
@@ -53,12 +59,9 @@ void update_adam(const KernelArgs& args, size_t each) {
   table.first = step == 1;
   update_many<Machine>(args, each, table, [each](auto in, Index size) {
     float* largest = each > 4 ? in[4].template as<float>() : nullptr;
-    return Adam::Entry{in[0].template as<float>(),
-                       in[1].template as<float>(),
-                       in[2].template as<float>(),
-                       in[3].template as<float>(),
-                       largest,
-                       size};
+    return Adam::Entry{
+        in[0].template as<float>(), gradient(in[1]), in[2].template as<float>(),
+        in[3].template as<float>(), largest,         size};
   });
 }
 
@@ -78,7 +81,7 @@ void update_rmsprop(const KernelArgs& args, size_t each) {
     float* average = centered ? in[3].template as<float>() : nullptr;
     float* buffer = moves ? in[each - 1].template as<float>() : nullptr;
     return Rmsprop::Entry{in[0].template as<float>(),
-                          in[1].template as<float>(),
+                          gradient(in[1]),
                           in[2].template as<float>(),
                           average,
                           buffer,

@@ -156,7 +156,9 @@ PlanPtr plan_data_gradient(const PlanRequest& r, bool bf16) {
   return steps.finish(r, {to.form});
 }
 
-/// dw = x ∗ dy, and the sum of dy if there is a bias.
+/// dw = x ∗ dy, and the sum of dy if there is a bias. In float32, dw keeps the order
+/// that cuDNN writes: the optimizer reads it as it is, and what needs plain memory,
+/// such as a bucket, copies it.
 template <class Machine>
 PlanPtr plan_weight_gradient(const PlanRequest& r, bool bf16) {
   const Shape &x = r.in[0].sizes, &dy = r.in[1].sizes, &dw = r.out[0].sizes;
@@ -168,20 +170,19 @@ PlanPtr plan_weight_gradient(const PlanRequest& r, bool bf16) {
   const Ref images = channels_last<Machine>(steps, input(r, 0), x, wide_x, bf16);
   const Ref grads = channels_last<Machine>(steps, input(r, 1), dy, dy, bf16);
   const Form made_form = activation_form(wide_dw, bf16);
-  const bool is_plain =
-      made_form == Form{};  // 1×1 kernels or one input channel, in float32
-  const Ref made =
-      is_plain ? output(0) : steps.scratch(bytes_of(wide_dw, made_form), made_form);
+  const bool as_made = !made_form.bf16 && dw == wide_dw;
+  const Ref made = as_made ? output(0, made_form)
+                           : steps.scratch(bytes_of(wide_dw, made_form), made_form);
   const Ref scratch = steps.scratch(conv.workspace);
   steps.add([=, run = conv.run](const KernelArgs& args) {
     run(images.in<void>(args), grads.in<void>(args), made.in<void>(args),
         scratch.in<void>(args));
   });
-  if (!is_plain) write_plain<Machine>(steps, made, dw, wide_dw);
+  if (!as_made) write_plain<Machine>(steps, made, dw, wide_dw);
   if (r.out.size() > 1) {
     add_bias_gradient<Machine>(steps, grads, dy.numel() / dy[1], dy[1]);
   }
-  return steps.finish(r);
+  return steps.finish(r, {as_made ? made_form : Form{}});
 }
 
 template <class Machine>
