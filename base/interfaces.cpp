@@ -54,14 +54,27 @@ std::string source_towards(const char* host) {
   return own_end(probe);
 }
 
+/// The addresses of all interfaces; none if the system does not tell.
+std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> all_addresses() {
+  ifaddrs* all = nullptr;
+  if (::getifaddrs(&all) != 0) all = nullptr;
+  return {all, &::freeifaddrs};
+}
+
 }  // namespace
+
+bool is_loopback_interface(const std::string& name) {
+  const auto all = all_addresses();
+  for (const ifaddrs* at = all.get(); at; at = at->ifa_next) {
+    if (at->ifa_name == name && (at->ifa_flags & IFF_LOOPBACK)) return true;
+  }
+  return false;
+}
 
 std::vector<Interface> network_interfaces() {
   std::vector<Interface> interfaces;
-  ifaddrs* all = nullptr;
-  if (::getifaddrs(&all) != 0) return interfaces;
-  const std::unique_ptr<ifaddrs, decltype(&::freeifaddrs)> owner(all, &::freeifaddrs);
-  for (const ifaddrs* at = all; at; at = at->ifa_next) {
+  const auto all = all_addresses();
+  for (const ifaddrs* at = all.get(); at; at = at->ifa_next) {
     if (!at->ifa_addr || !(at->ifa_flags & IFF_UP)) continue;
     const int family = at->ifa_addr->sa_family;
     if (family != AF_INET && family != AF_INET6) continue;
@@ -98,9 +111,11 @@ std::string choose_address(const std::vector<Interface>& interfaces,
   if (!ipv6.empty()) return ipv6;
   if (!wanted.empty()) {
     throw std::runtime_error(
-        fmt::format("--ifname {}: no such interface that is up and has an address; "
-                    "fix: use one of this machine's: {}",
-                    wanted, listed(interfaces)));
+        fmt::format("--ifname {}: {}; fix: use one of this machine's: {}", wanted,
+                    is_loopback_interface(wanted)
+                        ? "other machines cannot reach a loopback interface"
+                        : "no such interface that is up and has an address",
+                    listed(interfaces)));
   }
   if (!by_default.empty() && !is_loopback(by_default)) return by_default;
   for (const Interface& one : interfaces) {

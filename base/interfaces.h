@@ -15,6 +15,9 @@ struct Interface {
 /// loopback and link-local ones.
 std::vector<Interface> network_interfaces();
 
+/// Returns whether it is the name of this machine's loopback, such as "lo".
+bool is_loopback_interface(const std::string& name);
+
 /// Returns the address from which a packet to other networks would be sent; "" if this
 /// machine has no default route. Sends nothing.
 std::string default_address();

@@ -38,5 +38,12 @@ TEST(Interfaces, NoneOfThisMachinesIsLoopback) {
   }
 }
 
+TEST(Interfaces, LoopbackIsNoneThatOthersReach) {
+  ASSERT_TRUE(is_loopback_interface("lo"));
+  EXPECT_FALSE(is_loopback_interface("no such interface"));
+  expect_error([] { choose_address(kMany, "lo", ""); }, "--ifname lo",
+               "other machines cannot reach a loopback interface", "eth0 (10.0.0.5)");
+}
+
 }  // namespace
 }  // namespace lockstep

@@ -82,7 +82,8 @@ Neighbours meet_neighbours(Store& store, int rank, int world,
   if (rank == 0) store.set(all, number_machines(store, world));
   Neighbours here;
   here.machine_of = parse_list(store.get(all), world);
-  if (here.machines() == 1 && interface.empty()) {
+  const bool by_loopback = interface.empty() || is_loopback_interface(interface);
+  if (here.machines() == 1 && by_loopback) {
     here.address = "127.0.0.1";
     return here;
   }
