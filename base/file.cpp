@@ -19,10 +19,15 @@ namespace {
 
 constexpr size_t kBlock = 1 << 18;
 
-[[noreturn]] void fail_to_write(const fs::path& target, const std::string& reason) {
-  throw std::runtime_error(fmt::format(
-      "{}: cannot be written ({}); fix: choose another location or free some space",
-      target.string(), reason));
+[[noreturn]] void fail_to_write(const fs::path& target, int error) {
+  const bool full = error == ENOSPC || error == EDQUOT;
+  const bool refused = error == EACCES || error == EPERM || error == EROFS;
+  throw std::runtime_error(
+      fmt::format("{}: cannot be written ({}); fix: choose another location{}",
+                  target.string(), std::strerror(error),
+                  full      ? " or free some space"
+                  : refused ? " or make this one writable"
+                            : ""));
 }
 
 /// "a/b" → "a/.b.3f2c09d1.tmp": hidden, unique and on the same file system.
@@ -141,7 +146,7 @@ void AtomicFile::sync() const {
   }
 }
 
-void AtomicFile::fail(int error) const { fail_to_write(named_, std::strerror(error)); }
+void AtomicFile::fail(int error) const { fail_to_write(named_, error); }
 
 AtomicFolder::AtomicFolder(const fs::path& target)
     : target_(target.has_filename() ? target : target.parent_path()),
@@ -156,13 +161,13 @@ AtomicFolder::AtomicFolder(const fs::path& target)
                     target_.string()));
   }
   fs::create_directories(temporary_, error);
-  if (error) fail_to_write(target_, error.message());
+  if (error) fail_to_write(target_, error.value());
 }
 
 void AtomicFolder::commit() {
   std::error_code error;
   fs::rename(temporary_, target_, error);  // replaces only an empty folder
-  if (error) fail_to_write(target_, error.message());
+  if (error) fail_to_write(target_, error.value());
   temporary_.clear();
 }
 

@@ -42,6 +42,13 @@ TEST_F(AtomicWrite, FileWithoutCommitLeavesNothing) {
                "No such file or directory");
 }
 
+TEST_F(AtomicWrite, TheFixDependsOnTheError) {
+  expect_error([] { AtomicFile("/dev/full").write(std::string(1 << 20, 'x')); },
+               "or free some space");
+  if (!fs::exists("/sys")) GTEST_SKIP() << "no folder here that refuses root";
+  expect_error([] { AtomicFile("/sys/file"); }, "fix: choose another location or make");
+}
+
 TEST_F(AtomicWrite, FailingCommitLeavesTheTargetAndNothingElse) {
   {
     AtomicFile file(scratch_ / "taken");
