@@ -186,6 +186,9 @@ std::shared_ptr<Store> make_local_store(const InitMethod& init, int rank,
 
 }  // namespace
 
+/// How long rank 0, which cannot join, hosts the store for the others to read why.
+constexpr Milliseconds kTimeToRead{1000};
+
 void forget_place(const InitMethod& init) {
   if (init.kind == InitMethod::Kind::local) ::unlink(init.path.c_str());
 }
@@ -214,7 +217,12 @@ std::shared_ptr<Store> make_store(const InitMethod& init, int rank, int world_si
     made = std::make_shared<TcpStore>(init.host, init.port, timeout, nullptr,
                                       init.credentials);
   }
-  made->join(rank, world_size);
+  try {
+    made->join(rank, world_size);
+  } catch (const std::exception&) {
+    made->linger(kTimeToRead);
+    throw;
+  }
   return made;
 }
 

@@ -65,6 +65,9 @@ bool may_complete(Op op) {
 Service::Answers Service::handle(Client from, const Frame& request) {
   Answers answers;
   try {
+    if (rank_0_is_refused_ && request.op != Op::leave) {
+      throw std::runtime_error(refused_to_join_);
+    }
     if (!has_its_fields(request)) throw std::runtime_error("this is not a request");
     if (request.op == Op::get || request.op == Op::wait) {
       park(from, request);
@@ -72,7 +75,9 @@ Service::Answers Service::handle(Client from, const Frame& request) {
       answers.push_back({from, answer_to(from, request)});
     }
   } catch (const std::runtime_error& error) {
-    return {{from, {Op::refused, {error.what()}}}};
+    answers = {{from, {Op::refused, {error.what()}}}};
+    if (rank_0_is_refused_) refuse_all(answers);
+    return answers;
   }
   if (may_complete(request.op)) wake(answers);  // also the request just parked
   return answers;
@@ -140,6 +145,8 @@ void Service::join(Client from, const Fields& fields) {
   const int rank = small_number(fields[0]), world_size = small_number(fields[1]);
   check_rank(rank, world_size);
   if (const auto refusal = members_.refusal(rank, world_size, fields[2])) {
+    refused_to_join_ = *refusal;
+    rank_0_is_refused_ |= rank == 0;
     throw std::runtime_error(*refusal);
   }
   members_.join(rank, world_size, fields[2]);
@@ -158,6 +165,13 @@ void Service::park(Client from, const Frame& request) {
   const Milliseconds timeout(number(fields[0]));
   waits_.push_back(
       {from, request.op, {fields.begin() + 1, fields.end()}, deadline_after(timeout)});
+}
+
+void Service::refuse_all(Answers& answers) {
+  for (const Wait& wait : waits_) {
+    answers.push_back({wait.client, {Op::refused, {refused_to_join_}}});
+  }
+  waits_.clear();
 }
 
 void Service::wake(Answers& answers) {

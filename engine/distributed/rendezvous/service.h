@@ -51,6 +51,11 @@ class Service {
   /// Returns the number of ranks that have joined and have neither left nor been lost.
   size_t members_present() const { return present_.size(); }
 
+  /// Returns why the last rank that could not join was refused, with the fix; "" if
+  /// there was none. If rank 0 itself could not, nothing can begin: all requests but
+  /// leave are then refused for the same reason.
+  const std::string& refused_to_join() const { return refused_to_join_; }
+
  private:
   struct Wait {
     Client client;
@@ -65,6 +70,8 @@ class Service {
   void leave(Client from);
   void park(Client from, const Frame& request);
 
+  void refuse_all(Answers& answers);
+
   /// Answers the parked requests whose keys are now all set.
   void wake(Answers& answers);
 
@@ -75,6 +82,8 @@ class Service {
   KeyValues values_;
   Members members_;
   Heartbeats heartbeats_;
+  std::string refused_to_join_;
+  bool rank_0_is_refused_ = false;
   std::map<int, Client> present_;  ///< rank → the connection on which it joined
   std::vector<Wait> waits_;        ///< parked requests; each is missing a key
 };

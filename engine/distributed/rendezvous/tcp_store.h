@@ -64,8 +64,9 @@ class TcpStoreServer {
   /// the server; "" if none has. Thread-safe.
   std::string far_address();
 
-  /// Returns a sentence on the last process whose proof was wrong, with its address,
-  /// the reason and the fix; "" if there was none. Thread-safe.
+  /// Returns a sentence on the last process whose proof was wrong, with its address, or
+  /// on one that could not join, with the reason and the fix; "" if there was none.
+  /// Thread-safe.
   std::string refusal();
 
   /// Waits until every rank that has joined has left or is gone; returns false if some

@@ -134,6 +134,10 @@ void TcpStoreServer::serve() {
     {
       std::lock_guard lock(mutex_);
       present_ = service_.members_present();
+      const std::string& refused = service_.refused_to_join();
+      if (refusal_.empty() && !refused.empty()) {
+        refusal_ = "a process was refused: " + refused;
+      }
     }
     left_.notify_all();
   }

@@ -82,5 +82,33 @@ TEST(StoreService, TellsThoseWhoWaitThatAMemberIsGone) {
             Lines{"3: missing gone/0"});
 }
 
+TEST(StoreService, ARefusedRankZeroEndsTheMeetingForAll) {
+  Service service;
+  service.handle(1, {Op::join, {"1", "3", "one"}});
+  service.handle(1, {Op::get, {"9000", "ready"}});
+  service.handle(2, {Op::join, {"2", "2", "two"}});  // out of range
+  EXPECT_EQ(service.refused_to_join(), "");
+  const std::string why =
+      "rank 0 (zero) has world size 2, but rank 1 (one) has 3; fix: start all ranks "
+      "with the same world size";
+  EXPECT_EQ(shown(service.handle(3, {Op::join, {"0", "2", "zero"}})),
+            (Lines{"3: ? " + why, "1: ? " + why}));
+  EXPECT_EQ(shown(service.handle(4, {Op::join, {"2", "3", "two"}})),
+            Lines{"4: ? " + why});
+  EXPECT_EQ(service.refused_to_join(), why);
+  EXPECT_EQ(shown(service.handle(1, {Op::leave, {}})), Lines{"1: done"});
+}
+
+TEST(StoreService, AnotherRefusedRankIsOnlyNoted) {
+  Service service;
+  service.handle(1, {Op::join, {"0", "2", "zero"}});
+  service.handle(1, {Op::get, {"9000", "ready"}});
+  EXPECT_EQ(shown(service.handle(2, {Op::join, {"1", "3", "one"}})).size(), 1u);
+  EXPECT_NE(service.refused_to_join().find("rank 1 (one) has world size 3"),
+            std::string::npos);
+  EXPECT_EQ(shown(service.handle(3, {Op::set, {"ready", "x"}})),
+            (Lines{"3: done", "1: done x"}));
+}
+
 }  // namespace
 }  // namespace lockstep::distributed::store
