@@ -138,6 +138,17 @@ Json verdict_of(distributed::Store& store, const std::vector<std::string>& keys,
   return Json::object();
 }
 
+/// Returns the keys that are not there yet; that of rank 0, which compares, if all are.
+std::vector<std::string> missing(distributed::Store& store,
+                                 const std::vector<std::string>& keys) {
+  try {
+    store.wait(keys, Milliseconds(0));
+  } catch (const distributed::StoreTimeout& late) {
+    return late.keys();
+  }
+  return {keys[0]};
+}
+
 }  // namespace
 
 std::optional<Difference> compare(distributed::Store& store, const std::string& about,
@@ -154,8 +165,7 @@ std::optional<Difference> compare(distributed::Store& store, const std::string& 
   try {
     verdict = Json::parse(store.get(key_of_verdict, timeout));
   } catch (const distributed::StoreTimeout&) {
-    store.wait(keys, Milliseconds(0));  // names the ranks that are missing
-    throw distributed::StoreTimeout({keys[0]}, store.describe(), timeout);
+    throw distributed::StoreTimeout(missing(store, keys), store.describe(), timeout);
   }
   if (verdict.contains("missing")) {
     throw distributed::StoreTimeout(verdict["missing"], store.describe(),

@@ -80,7 +80,8 @@ class Mpi(TempTest):
         _, err = run(*TOY64[:-2], "--dist-backend", "mpi", "--devices", 2,
                      "--multiprocessing-distributed", code=1)
         self.assertIn("of 2, but rank 0 of 1 in MPI; fix: start the ranks with `mpirun "
-                      "-np 2 ./lockstep train … --dist-backend mpi`", err)
+                      "-np 2 ./lockstep train … --dist-url env:// "
+                      "--dist-backend mpi`", err)
         _, err = run(*TOY64[:-2], "--dist-backend", "mpi", "--devices", 2, "--mode",
                      "ddp", code=2)
         self.assertIn("--dist-backend mpi requires processes, but without processes "

@@ -96,6 +96,20 @@ TEST(RankAgreement, NamesARankThatIsMissing) {
   }
 }
 
+TEST(RankAgreement, SaysHowLongItWaitedForRankZero) {
+  for (const bool there : {false, true}) {
+    HashStore store;
+    if (there) store.set("ready/0", "[]");  // it has not compared the options yet
+    try {
+      agree(store, "ready", {}, 1, 2, Milliseconds(30));
+      FAIL();
+    } catch (const StoreTimeout& late) {
+      EXPECT_EQ(late.keys(), std::vector<std::string>{"ready/0"});
+      EXPECT_EQ(late.timeout(), Milliseconds(30));
+    }
+  }
+}
+
 TEST(RankAgreement, RankZerosVerdictNamesTheMissingBeforeTheOthersTimeIsOver) {
   HashStore store;
   EXPECT_EQ(errors_of(store, std::vector<Facts>(3), Milliseconds(30), 2, kLongEnough),

@@ -103,7 +103,9 @@ std::optional<std::string> objection(const Claim& claim, const Nonces& nonces,
     if (server.secret.empty()) {
       return fmt::format("{} has a secret, but rank 0 has none; {}", whose, fix);
     }
-    return fmt::format("{} has another secret than rank 0; {}", whose, fix);
+    return fmt::format(
+        "{} has another secret than rank 0; {}, or another port for each job", whose,
+        fix);
   }
   const bool known = !claim.run_id.empty() && !server.run_id.empty();
   if (!known || claim.run_id == server.run_id) return std::nullopt;

@@ -189,8 +189,8 @@ void TcpStore::connect_first() {
     }
     if (Clock::now() + kConnectAgain > deadline) {
       throw StoreGone(
-          fmt::format("{}: no store after {}: {}; is rank 0 running, and is "
-                      "this its address?",
+          fmt::format("{}: no store after {}: {}; fix: start rank 0, which hosts it, "
+                      "in time, and use its address and port",
                       describe(), store::seconds(timeout()), connected.why_not));
     }
     std::this_thread::sleep_for(kConnectAgain);
@@ -245,7 +245,7 @@ Frame TcpStore::exchange(const Fd& socket, const Frame& request,
     if (wait_until_ready(socket, events, deadline)) return;
     throw StoreGone(
         fmt::format("the store at {} (hosted by rank 0) does not answer after {}; is "
-                    "its process stopped?",
+                    "its process stopped, or is another program listening there?",
                     describe(), store::seconds(patience)));
   };
 

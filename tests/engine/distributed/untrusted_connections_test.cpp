@@ -135,7 +135,8 @@ TEST_F(StoreOfAJob, SaysWhatDiffersOnBothSides) {
     }
   };
   expect({"job 7", ""}, "has no secret, but rank 0 has one; " + fix);
-  expect({"job 7", "battery"}, "has another secret than rank 0; " + fix);
+  expect({"job 7", "battery"}, "has another secret than rank 0; " + fix +
+                                   " for all ranks, or another port for each job");
   expect(
       {"job 8", kJob.secret},
       "belongs to run \"job 8\", but rank 0 to run \"job 7\"; fix: use another port");

@@ -72,9 +72,8 @@ MpiCommunicator::MpiCommunicator(const CommunicatorOptions& options)
   leave_mpi_unfinished();
   throw std::runtime_error(fmt::format(
       "this is rank {} of {}, but rank {} of {} in MPI; fix: start the ranks with "
-      "`mpirun -np {} ./lockstep train … --dist-backend mpi`, without --nproc, --rank "
-      "and "
-      "--multiprocessing-distributed",
+      "`mpirun -np {} ./lockstep train … --dist-url env:// --dist-backend mpi`, "
+      "without launch, --rank and --multiprocessing-distributed",
       rank_, size_, rank, size, size_));
 }
 

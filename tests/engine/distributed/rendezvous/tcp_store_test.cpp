@@ -57,7 +57,7 @@ TEST(TcpStore, WaitsForTheServer) {
 TEST(TcpStore, SaysWhereNobodyListens) {
   const int port = unused_port();
   expect_error([&] { TcpStore(kLocal, port, milliseconds(120)); }, url(port),
-               "no store after 0.12 s", "Connection refused", "is rank 0 running");
+               "no store after 0.12 s", "Connection refused", "fix: start rank 0");
 }
 
 TEST(TcpStore, SaysWhichHostItCannotFind) {
