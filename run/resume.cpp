@@ -26,13 +26,30 @@ Found found_at(const fs::path& file) {
   return {file.string(), train::read_progress(file.string())};
 }
 
+/// Same, for a file that nobody has named. A damaged one ends the run: to begin again
+/// would replace what may still be restored.
+Found found_in(const fs::path& folder, const std::string& name) {
+  try {
+    return found_at(folder / name);
+  } catch (const std::runtime_error& error) {
+    const std::string text = error.what();
+    const char* other =
+        name == train::kBestFile ? train::kNewestFile : train::kBestFile;
+    throw std::runtime_error(
+        fmt::format("{}; fix: restore the file, or remove it: --resume auto then {}",
+                    text.substr(0, text.find("; fix: ")),
+                    fs::exists(folder / other) ? fmt::format("continues from {}", other)
+                                               : "starts from the beginning"));
+  }
+}
+
 /// Returns the newest checkpoint of a folder. A run that is killed while it writes the
 /// checkpoints of an epoch may leave the best one newer than the newest.
 std::optional<Found> newest_in(const fs::path& folder) {
   std::optional<Found> newest;
   for (const char* name : {train::kNewestFile, train::kBestFile}) {
     if (!fs::exists(folder / name)) continue;
-    const Found found = found_at(folder / name);
+    const Found found = found_in(folder, name);
     if (!newest || newest->progress.before(found.progress)) newest = found;
   }
   return newest;

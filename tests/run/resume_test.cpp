@@ -74,6 +74,26 @@ TEST(ChooseCheckpoint, TakesTheNewestOfTheFolder) {
   EXPECT_EQ(config.checkpoint.resume, folder.best());
 }
 
+TEST(ChooseCheckpoint, ADamagedFileIsNamedWithWhatIsLeft) {
+  const CheckpointFolderOfTest folder;
+  std::ofstream(folder.newest()) << "damaged";
+  const auto error_here = [&]() -> std::string {
+    RunConfig config = looking_in(folder.path);
+    try {
+      choose_checkpoint(config);
+    } catch (const std::runtime_error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  const std::string start = folder.newest().string() + ": not a safetensors file";
+  const std::string fix = "; fix: restore the file, or remove it: --resume auto then ";
+  EXPECT_TRUE(error_here().starts_with(start)) << error_here();
+  EXPECT_TRUE(error_here().ends_with(fix + "starts from the beginning"));
+  folder.write(folder.best(), 2, 0, 40);
+  EXPECT_TRUE(error_here().ends_with(fix + "continues from model_best.safetensors"));
+}
+
 TEST(ChooseCheckpoint, TheSameCommandMakesTheStepsThatAreLeft) {
   const CheckpointFolderOfTest folder;
   folder.write(folder.newest(), 2, 6, 41);
