@@ -35,15 +35,18 @@ class ChildGroup::SignalsCaught {
     ::sigaction(SIGINT, &ours, &old_int_);
     ::sigaction(SIGTERM, &ours, &old_term_);
   }
+  /// Batch systems repeat SIGTERM: a program that was told to end ends by itself.
   ~SignalsCaught() {
     ::sigaction(SIGINT, &old_int_, nullptr);
-    ::sigaction(SIGTERM, &old_term_, nullptr);
+    if (!terminated_) ::sigaction(SIGTERM, &old_term_, nullptr);
   }
+  void note_sigterm() { terminated_ = true; }
   SignalsCaught(const SignalsCaught&) = delete;
   SignalsCaught& operator=(const SignalsCaught&) = delete;
 
  private:
   struct sigaction old_int_{}, old_term_{};
+  bool terminated_ = false;
 };
 
 namespace {
@@ -129,6 +132,7 @@ int ChildGroup::wait(const std::atomic<bool>& interrupted) {
   const int failure = wait_for_all(interrupted);
   outputs_.clear();  // prints the remaining output; Ctrl-C may interrupt it
   if (const int late = told_to_end.exchange(0)) signal_ = late;
+  if (signal_ == SIGTERM) caught_->note_sigterm();
   return failure;
 }
 

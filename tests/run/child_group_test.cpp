@@ -107,6 +107,20 @@ TEST(ChildGroup, ATerminationIsPassedOnAndWaitsForTheWriters) {
   EXPECT_EQ(text_in(file), "written");
 }
 
+TEST(ChildGroup, ARepeatedTerminationDoesNotEndTheProgramBeforeItsExitCode) {
+  EXPECT_EXIT(
+      {
+        {
+          ChildGroup children(Milliseconds(1));
+          ::raise(SIGTERM);
+          children.wait(not_interrupted);
+        }
+        ::raise(SIGTERM);
+        std::_Exit(7);
+      },
+      testing::ExitedWithCode(7), "");
+}
+
 TEST(ChildGroup, AChildThatWritesIsNotEndedByAnothersFailure) {
   const std::string file = name_of_file();
   ChildGroup children(Milliseconds(1));
