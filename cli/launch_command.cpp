@@ -84,12 +84,61 @@ std::string endpoint_of(const LaunchFlags& flags, const run::LaunchOptions& opti
   if (!host.empty()) return fmt::format("{}:{}", host, port);
   if (nodes > 1 && endpoint.empty()) {
     throw UsageError(
-        "--nnodes greater than 1 requires --rdzv-endpoint HOST:PORT on node 0");
+        "--nnodes greater than 1 requires --rdzv-endpoint HOST:PORT, or --master-addr "
+        "HOST, of node 0");
   }
   if (endpoint.empty() && flags.master_port) {
     return fmt::format("127.0.0.1:{}", port);
   }
   return endpoint;
+}
+
+/// Returns the value of `--name VALUE` or `--name=VALUE` in a command; "" if it is
+/// given without one.
+std::optional<std::string> value_of(const std::vector<std::string>& command,
+                                    const std::string& name) {
+  for (auto word = command.begin(); word != command.end(); ++word) {
+    if (word->starts_with(name + "=")) return word->substr(name.size() + 1);
+    if (*word == name) return word + 1 == command.end() ? "" : *(word + 1);
+  }
+  return std::nullopt;
+}
+
+/// Refuses options of `train` that ranks started by `launch` would not obey, and
+/// options of `launch` that are given to `train`.
+void check_command(const std::vector<std::string>& command) {
+  for (const char* name :
+       {"--rank", "--world-size", "--dist-url", "--multiprocessing-distributed"}) {
+    const auto value = value_of(command, name);
+    if (!value || value == "env://") continue;
+    throw UsageError(fmt::format(
+        "{}: launch gives each rank its number, the world size and the address; fix: "
+        "omit it, and use launch's --nproc-per-node, --nnodes, --node-rank and "
+        "--rdzv-endpoint",
+        name));
+  }
+  for (const char* name :
+       {"--nproc-per-node", "--nproc_per_node", "--nnodes", "--node-rank",
+        "--node_rank", "--rdzv-endpoint", "--rdzv_endpoint", "--master-addr",
+        "--master_addr", "--master-port", "--master_port", "--max-restarts",
+        "--max_restarts"}) {
+    if (!value_of(command, name)) continue;
+    throw UsageError(
+        fmt::format("{} is an option of launch; fix: move it before train", name));
+  }
+}
+
+[[noreturn]] void refuse_command(const std::string& got) {
+  throw UsageError("launch runs `train`, not " + got +
+                   ": launch --nproc-per-node 2 train …");
+}
+
+/// Refuses words before `train`, such as those of torchrun: `launch main.py`.
+void refuse_extras(const std::vector<std::string>& words) {
+  if (words.empty()) return;
+  if (!words[0].starts_with("-")) refuse_command("'" + words[0] + "'");
+  throw UsageError("The following argument was not expected: " + words[0] +
+                   "; see lockstep launch --help");
 }
 
 int check_and_launch(const LaunchFlags& flags) {
@@ -104,10 +153,9 @@ int check_and_launch(const LaunchFlags& flags) {
   }
   o.endpoint = endpoint_of(flags, o);
   if (o.command.empty() || o.command[0] != "train") {
-    const std::string got = o.command.empty() ? "nothing" : "'" + o.command[0] + "'";
-    throw UsageError("launch runs `train`, not " + got +
-                     ": launch --nproc-per-node 2 train …");
+    refuse_command(o.command.empty() ? "nothing" : "'" + o.command[0] + "'");
   }
+  check_command(o.command);
   return run::launch(o);
 }
 
@@ -180,7 +228,9 @@ void add_launch(CLI::App& app, Action& action,
                    "--checkpoint, they continue from the newest checkpoint")
       ->check(CLI::Range(0, 1000));
   command->footer("[--] train …        command run by each process");
-  command->callback([o, &started, &action] {
+  command->allow_extras();
+  command->callback([o, &started, &action, command] {
+    refuse_extras(command->remaining());
     o->launch.command = started;
     action = [o] { return check_and_launch(*o); };
   });

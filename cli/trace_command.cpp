@@ -114,7 +114,8 @@ int merge(const MergeOptions& o) {
   tracer::ClockReport clocks;
   tracer::write_trace(tracer::merge_traces(std::move(traces), names, &clocks), o.out);
   if (!clocks.text().empty()) std::printf("=> %s\n", clocks.text().c_str());
-  std::printf("=> trace written: %s (%zu ranks)\n", o.out.c_str(), names.size());
+  std::printf("=> trace written: %s (%zu rank%s)\n", o.out.c_str(), names.size(),
+              names.size() == 1 ? "" : "s");
   if (world > static_cast<int64_t>(names.size())) {
     std::fprintf(stderr,
                  "lockstep: only %zu of %ld ranks: messages exchanged with the other "

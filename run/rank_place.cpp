@@ -98,6 +98,13 @@ std::optional<RankPlace> rank_of_process(const RunConfig& c) {
   }
   if (flags.world_size <= 1) {
     refuse_unused(launched);
+    if (flags.rank > 0) {
+      throw UsageError(fmt::format(
+          "--rank {}: this is one of several processes, but without --world-size it "
+          "would train alone; fix: add --world-size N to all of them, where N is their "
+          "number",
+          flags.rank));
+    }
     return std::nullopt;
   }
   place.world = flags.world_size;

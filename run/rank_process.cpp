@@ -177,7 +177,9 @@ std::shared_ptr<distributed::Store> meet_at_store(RunConfig& c, RankPlace& place
                                                   const distributed::InitMethod& init,
                                                   Milliseconds timeout) {
   const bool by_environment = init.kind == distributed::InitMethod::Kind::env;
-  if (!c.environment.is_launched_rank() && place.processes() > 1) {
+  const bool speaks_for_node = place.local_rank == 0 && place.world > place.local_world;
+  const bool speaks = !c.environment.is_launched_rank() || speaks_for_node;
+  if (speaks && place.processes() > 1) {
     fmt::print("=> rank {} of {}{} is waiting for the others at {}{}\n", place.rank,
                place.processes(), launched_text(place), place.init,
                by_environment ? fmt::format(" ({}:{})", init.host, init.port) : "");

@@ -83,9 +83,12 @@ class Launch(TempTest):
     def test_wrong_usage(self):
         for words, fix in (
                 ([], "launch runs `train`, not nothing"),
-                (["trian"], "trian"),
+                (["python3", "main.py"], "launch runs `train`, not 'python3'"),
+                ([*TOY64, "--nnodes", 2], "--nnodes is an option of launch"),
+                ([*TOY64, "--rank=1"], "--rank: launch gives each rank its number"),
+                ([*TOY64, "--dist-url", "tcp://a:1"], "--dist-url: launch gives"),
                 (["--nproc-pernode", 2, *TOY64], "--nproc-pernode"),
-                (["--nnodes", 2, *TOY64], "--rdzv-endpoint HOST:PORT on node 0"),
+                (["--nnodes", 2, *TOY64], "HOST:PORT, or --master-addr HOST, of"),
                 (["--standalone", "--nnodes", 2, *TOY64], "uses one machine"),
                 (["--master-addr", "a", "--rdzv-endpoint", "b:1", *TOY64],
                  "mutually exclusive"),

@@ -123,6 +123,15 @@ TEST(RankOfProcess, FlagsMustAgreeWithTheLauncher) {
                                      "options say --rank 0 --world-size 2");
 }
 
+TEST(RankOfProcess, ARankWithoutAWorldIsAnError) {
+  RunConfig config;
+  config.distributed.url = "tcp://a:1";
+  config.distributed.rank = 0;
+  EXPECT_FALSE(rank_of_process(config)) << "main.py's example for one node";
+  config.distributed.rank = 1;
+  expect_message<UsageError>([&] { rank_of_process(config); }, "fix: add --world-size");
+}
+
 TEST(RankOfProcess, AWorldWithoutARankIsAnError) {
   RunConfig config;
   config.distributed.world_size = 2;
