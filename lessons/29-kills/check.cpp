@@ -53,14 +53,21 @@ Evidence in_time(Evidence evidence) {
   return evidence;
 }
 
+/// What a rank knows before a call of its own has failed.
+Evidence no_hurry(Evidence evidence) {
+  evidence.patience = Milliseconds::max();
+  return in_time(evidence);
+}
+
 LESSON_TEST(29, only_waiting, "ranks that only wait are not blamed") {
   expect(exam, ranks_in({7, 7, 7}), {});
   expect(exam, ranks_in({-1, -1}), {});
   expect(exam, with(ranks_in({7, 7, 7}), 1, 499), {});
   expect(exam, in_time(ranks_in({7, 7, 6, 7})), {});
   expect(exam, in_time(with(ranks_in({7, 5, 6}), 2, 300)), {});
+  expect(exam, in_time(with(ranks_in({0, 0, -1}), 2, 300, false)), {});
   expect(exam, ranks_in({4}), {});
-  expect(exam, ranks_in({}), {});
+  expect(exam, no_hurry(with(ranks_in({7, 6, 7}), 2, 400)), {});
 }
 
 LESSON_TEST(29, slow, "a rank that is alive and behind, after a timeout") {
@@ -70,6 +77,12 @@ LESSON_TEST(29, slow, "a rank that is alive and behind, after a timeout") {
   expect(exam, ranks_in({9, 5, 8, 5}), {What::behind, 1});
   expect(exam, ranks_in({0, 0, -1}), {What::behind, 2});
   expect(exam, with(ranks_in({7, 7, 6, 7}), 1, 499), {What::behind, 2});
+  expect(exam, with(ranks_in({7, 7, 6, 7}), 2, 300), {What::behind, 2});
+  expect(exam, with(ranks_in({7, 6, -1}), 2, 300, false), {What::behind, 2});
+  expect(exam, ranks_in({9, 5, 5}), {What::behind, 1});
+  expect(exam, ranks_in({7, 6}), {What::behind, 1});
+  const int64_t many = int64_t{1} << 31;
+  expect(exam, ranks_in({many, many - 1, many}), {What::behind, 1});
 }
 
 LESSON_TEST(29, silent, "a rank whose heartbeats have stopped") {
@@ -82,6 +95,8 @@ LESSON_TEST(29, silent, "a rank whose heartbeats have stopped") {
   expect(exam, with(with(ranks_in({5, 7, 7, 7}), 1, 600), 3, 900), {What::hangs, 3});
   expect(exam, with(with(ranks_in({5, 7, 7, -1}), 1, 700), 3, 600, false),
          {What::hangs, 1});
+  expect(exam, with(with(ranks_in({5, 7, -1}), 1, 600), 2, 900, false),
+         {What::never_joined, 2});
   expect(exam, with(with(ranks_in({5, 7, 7}), 1, 700), 2, 700), {What::hangs, 1});
 }
 
@@ -97,7 +112,15 @@ LESSON_TEST(29, ended, "a rank that has died, and one that has failed") {
   expect(exam, with(with(ranks_in({7, 7, 7}), 1, End::died), 2, End::died),
          {What::died, 1});
   expect(exam, with(two, 2, End::failed), {What::failed, 1});
+  expect(exam, with(two, 3, End::failed), {What::failed, 1});
+  for (const End end : {End::failed, End::died}) {
+    const Evidence both = with(with(ranks_in({7, 7, 7}), 1, end), 2, end);
+    expect(exam, with(with(both, 1, 10), 2, 300),
+           {end == End::died ? What::died : What::failed, 1});
+  }
   expect(exam, with(with(two, 3, End::died), 2, End::died), {What::died, 2});
+  expect(exam, no_hurry(two), {What::failed, 1});
+  expect(exam, no_hurry(with(two, 2, End::died)), {What::died, 2});
   expect(exam, with(two, 3, 900), {What::failed, 1});
   expect(exam, with(with(two, 2, End::died), 3, 900), {What::died, 2});
   expect(exam, with(with(two, 2, End::died), 2, 900), {What::died, 2});
@@ -113,8 +136,12 @@ LESSON_TEST(29, store, "rank 0, which hosts the store") {
   };
   expect(exam, lost(ranks_in({7, 7, 6}), {}), {What::lost_store, 0});
   expect(exam, lost(in_time(ranks_in({})), {}), {What::lost_store, 0});
+  expect(exam, lost(no_hurry(ranks_in({7, 7, 7})), {}), {What::lost_store, 0});
   expect(exam, lost(dead, {}), {What::lost_store, 0});
   expect(exam, lost(dead, Blame{What::failed, 2}), {What::failed, 2});
+  for (const What what : {What::died, What::hangs, What::never_joined, What::behind}) {
+    expect(exam, lost(dead, Blame{what, 2}), {what, 2});
+  }
   expect(exam, lost(ranks_in({7, 7, 7}), Blame{What::died, 0}), {What::died, 0});
   Evidence later = dead;
   later.earlier = Blame{What::failed, 2};
@@ -125,9 +152,15 @@ LESSON_TEST(29, store, "rank 0, which hosts the store") {
   later.ranks[0].end = End::died;  // found out by a store that is not rank 0's: a file
   expect(exam, later, {What::died, 0});
   expect(exam, with(ranks_in({7, 7, 7}), 0, 600), {What::hangs, 0});
+  for (Evidence known : {ranks_in({7, 7, 6}), with(ranks_in({7, 7, 7}), 2, 600)}) {
+    const Blame without = asked(known);
+    known.earlier = Blame{What::failed, 1};
+    exam.equal("who is to blame: " + in_words(known), in_words(without),
+               in_words(asked(known)), earlier_is_old());
+  }
 }
 
-LESSON_TEST(29, told_of_some, "a store that has reported some ranks only") {
+LESSON_TEST(29, told_of_some, "a store that has reported some ranks, or none") {
   const auto without_0_and_2 = [](Evidence evidence) {
     std::erase_if(evidence.ranks, [](const RankNews& news) {
       return news.rank == 0 || news.rank == 2;
@@ -139,6 +172,13 @@ LESSON_TEST(29, told_of_some, "a store that has reported some ranks only") {
   expect(exam, without_0_and_2(with(five, 1, End::failed)), {What::failed, 1});
   expect(exam, without_0_and_2(with(five, 4, 600)), {What::hangs, 4});
   expect(exam, without_0_and_2(five), {What::behind, 3});
+  Evidence one = with(ranks_in({7, 7, 7, 7}), 3, End::died);
+  one.ranks.erase(one.ranks.begin(), one.ranks.begin() + 3);
+  expect(exam, one, {What::died, 3});
+  one.ranks[0].end = End::none;
+  expect(exam, with(one, 0, 600), {What::hangs, 3});
+  expect(exam, in_time(ranks_in({})), {});
+  expect(exam, ranks_in({}), {});
 }
 
 /// Draws a job. Ranks may be missing in it, as in what the store tells.
@@ -157,10 +197,11 @@ std::pair<Evidence, Blame> drawn(std::mt19937_64& random) {
   }
   evidence.patience = Milliseconds(100 * (2 + random() % 6));
   evidence.timed_out = one_of(2);
+  if (one_of(5)) evidence = no_hurry(evidence);
   evidence.store_answers = !one_of(10);
   if (one_of(4)) {
-    evidence.earlier = Blame{one_of(2) ? What::died : What::failed,
-                             static_cast<int>(random() % world)};
+    evidence.earlier =
+        Blame{static_cast<What>(1 + random() % 5), static_cast<int>(random() % world)};
   }
   return {evidence, distributed::whom_to_blame(evidence)};
 }

@@ -13,10 +13,11 @@ using namespace lockstep;
 ///   rank          its number
 ///   end           End::none; End::failed: it has reported an error, and stops;
 ///                 End::died: its process has ended without a word
-///   silence       the time since its latest heartbeat
+///   silence       the time since its latest heartbeat; 0 where the store has not told
+///                 it, since another rank has been silent for longer
 ///   has_beaten    false: there was no heartbeat yet, and `silence` counts from the
 ///                 first heartbeat of any rank
-///   seq           the number of its latest collective; −1: none yet
+///   seq           the number of its latest collective, an int64_t; −1: none yet
 using distributed::RankNews;
 using End = RankNews::End;
 
@@ -24,7 +25,8 @@ using End = RankNews::End;
 ///
 ///   ranks          of each rank that the store has reported, ascending by rank. In a
 ///                  large job these are not all; it may be none
-///   patience       a silence as long as this, or longer, is too long
+///   patience       a silence as long as this, or longer, is too long; none is
+///                  if it is Milliseconds::max()
 ///   timed_out      a collective of this rank has waited too long
 ///   store_answers  false: rank 0's store does not answer, and `ranks` is what it said
 ///                  last
@@ -39,7 +41,8 @@ using What = Blame::What;
 /// never_joined (it is silent, and always was), behind, or lost_store. Of two ranks the
 /// one is named that may have stopped the other, and that needs to be looked at first:
 ///
-///   without the store, the one of `earlier`, or rank 0, which hosts it;
+///   if the store does not answer, nothing else counts: `earlier` as it is, if there is
+///   one, otherwise rank 0, which hosts the store;
 ///   a rank that died, before one that failed, before one that is silent for too long,
 ///   before one that is alive but behind in its collectives.
 ///

@@ -4,65 +4,34 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <string>
-#include <vector>
 
-#include "engine/distributed/rendezvous/blame.h"
+#include "lessons/machine/blame_words.h"
 #include "lessons/machine/exam.h"
 
 namespace lockstep::lessons::blaming {
-
-using distributed::Blame;
-using distributed::Evidence;
-using distributed::RankNews;
-using End = RankNews::End;
-using What = Blame::What;
 
 constexpr const char *kVictims = "Those who report are those who wait",
                      *kDead = "Dead, failed, silent, slow", *kSilent = "Heartbeats",
                      *kBehind = "Behind, or only waiting",
                      *kStore = "Rank 0 is different";
 
-inline std::string in_words(const Blame& blame) {
-  static constexpr const char* kWhat[] = {
-      "nobody", "died", "failed", "hangs", "never_joined", "behind", "lost_store"};
-  if (blame == Blame()) return "nobody";
-  return fmt::format("rank {}, {}", blame.rank, kWhat[static_cast<int>(blame.what)]);
-}
-
-inline std::string in_words(const RankNews& news) {
-  std::string words = fmt::format("rank {}", news.rank);
-  if (news.end == End::died) words += " died";
-  if (news.end == End::failed) words += " failed";
-  if (!news.has_beaten) {
-    return words + fmt::format(" has not joined for {} ms", news.silence.count());
-  }
-  if (news.silence.count() > 0) {
-    words += fmt::format(" silent for {} ms", news.silence.count());
-  }
-  return words + (news.seq < 0 ? " in none yet" : fmt::format(" in {}", news.seq));
-}
-
-inline std::string in_words(const Evidence& evidence) {
-  std::string words;
-  for (const RankNews& news : evidence.ranks) words += in_words(news) + ", ";
-  words += fmt::format("patience {} ms", evidence.patience.count());
-  if (evidence.timed_out) words += ", timed out";
-  if (!evidence.store_answers) words += ", no answer from the store";
-  if (evidence.earlier) words += ", earlier: " + in_words(*evidence.earlier);
-  return words;
-}
-
-inline std::string place(int64_t seq) {
-  return seq < 0 ? "no collective yet" : fmt::format("collective {}", seq);
-}
-
-inline const RankNews* news_of(const Evidence& evidence, int rank) {
-  const auto found = std::ranges::find(evidence.ranks, rank, &RankNews::rank);
-  return found == evidence.ranks.end() ? nullptr : &*found;
+inline Because earlier_is_old() {
+  return {
+      "`earlier` is for a store that is lost. This one answers, and knows more now "
+      "than it did then",
+      kStore};
 }
 
 inline Because without_store(const Evidence& evidence, const Blame& got) {
+  if (got.what == What::nobody && evidence.patience == Milliseconds::max()) {
+    return {
+        "a lost store needs no patience: the answer is the same whether or not a call "
+        "has failed",
+        kStore};
+  }
   if (!evidence.earlier) {
     if (got.what == What::nobody) {
       return {
@@ -70,9 +39,26 @@ inline Because without_store(const Evidence& evidence, const Blame& got) {
           "has died, and nobody else can say so",
           kStore};
     }
+    if (got.rank == 0) {
+      return {
+          "whether rank 0 has died or hangs, nobody can tell: all that is known is "
+          "that its store does not answer, which `lost_store` says",
+          kStore};
+    }
     return {
         "without an answer `ranks` is old news: what is certain is that rank 0, "
         "which hosts the store, does not answer",
+        kStore};
+  }
+  if (got.what == What::lost_store && got.rank != 0) {
+    return {
+        "`earlier` is the answer as it is, with its word: only rank 0 hosts a store",
+        kStore};
+  }
+  if (got.what == What::lost_store && evidence.earlier->rank == 0) {
+    return {
+        "this rank has named rank 0 before, and said more of it than that its store "
+        "is gone: its answer stays the same",
         kStore};
   }
   if (got.what == What::lost_store) {
@@ -88,11 +74,17 @@ inline Because without_store(const Evidence& evidence, const Blame& got) {
 }
 
 inline Because not_that_silent(const Evidence& evidence, const RankNews& news) {
-  return {
-      fmt::format("rank {} has been silent for {} ms, and patience is {} ms: a late "
-                  "heartbeat is no proof",
-                  news.rank, news.silence.count(), evidence.patience.count()),
-      kSilent};
+  if (evidence.patience == Milliseconds::max()) {
+    return {
+        "no silence is as long as `Milliseconds::max()`. No sum, product or `int` "
+        "holds it either: compare it as it is",
+        kSilent};
+  }
+  return {fmt::format("rank {} has been silent for {} ms, and patience is {} ms: {}",
+                      news.rank, news.silence.count(), evidence.patience.count(),
+                      news.has_beaten ? "a late heartbeat is no proof"
+                                      : "it may be about to join"),
+          kSilent};
 }
 
 inline Because instead_of_nobody(const Evidence& evidence, const Blame& got) {
@@ -147,7 +139,19 @@ inline Because failed_for_died(const Blame& expected, const Blame& got) {
       kVictims};
 }
 
-inline Because nobody_for_ended(const Blame& expected) {
+inline Because nobody_for_ended(const Evidence& evidence, const Blame& expected) {
+  if (evidence.patience == Milliseconds::max()) {
+    return {
+        "a rank that has ended needs no patience: this one learns of it before a call "
+        "of its own has failed",
+        kDead};
+  }
+  if (evidence.ranks.size() == 1) {
+    return {
+        "one rank is enough: that it has ended is certain without a second one to "
+        "compare it with",
+        kDead};
+  }
   if (expected == Blame{What::died, 0}) {
     return {
         "rank 0 can be at fault like any other: this store answers without it, "
@@ -169,13 +173,13 @@ inline Because nobody_for_ended(const Blame& expected) {
 inline Because instead_of_ended(const Evidence& evidence, const Blame& expected,
                                 const Blame& got) {
   const bool died = expected.what == What::died;
-  if (got.what == What::nobody) return nobody_for_ended(expected);
+  if (got.what == What::nobody) return nobody_for_ended(evidence, expected);
   if (got.rank == expected.rank) {
     return {
         died ? "its process has ended, and that is certain: this is `died`, whatever "
                "else is true of it"
-             : "it has said what happened: its message is worth more than how far it "
-               "came",
+             : "it has said what happened: this is `failed`, and only with that word "
+               "its message is shown",
         kDead};
   }
   if (got.what == expected.what) return another_that_ended(evidence, expected, got);
@@ -219,6 +223,12 @@ inline Because instead_of_silent(const Evidence& evidence, const Blame& expected
   if (got.what == What::nobody && silent.silence == evidence.patience) {
     return {"a silence as long as `patience` is too long already", kSilent};
   }
+  if (got.what == What::nobody && evidence.timed_out) {
+    return {fmt::format("rank {} has been silent for {} ms, longer than `patience`: "
+                        "that is enough, whatever is known of the others",
+                        silent.rank, silent.silence.count()),
+            kSilent};
+  }
   if (got.what == What::nobody) {
     return {fmt::format("rank {} has been silent for {} ms, longer than `patience`. "
                         "That needs no timeout: `patience` is longer without one",
@@ -237,9 +247,40 @@ inline Because instead_of_silent(const Evidence& evidence, const Blame& expected
   if (named && named->silence == silent.silence) {
     return {"of ranks that are equally silent the lowest is named", kSilent};
   }
-  return {fmt::format("rank {} has been silent for longer: it fell silent first",
-                      silent.rank),
+  return {fmt::format("rank {} has been silent for longer: {}", silent.rank,
+                      silent.has_beaten ? "it fell silent first"
+                                        : "one that never joined counts like one that "
+                                          "has fallen silent"),
           kSilent};
+}
+
+/// The ranks in `most` wait for `last`.
+inline Because nobody_for_behind(const Evidence& evidence, const RankNews& last,
+                                 int64_t most) {
+  if (last.seq < 0) {
+    return {fmt::format("rank {} has begun no collective yet: that is furthest behind, "
+                        "not unknown",
+                        last.rank),
+            kBehind};
+  }
+  const auto together = std::ranges::count(evidence.ranks, last.seq, &RankNews::seq);
+  if (2 * together > std::ssize(evidence.ranks)) {
+    return {fmt::format("most ranks are in {}, and are behind all the same: another "
+                        "one waits for them in {}",
+                        last.seq, most),
+            kBehind};
+  }
+  if (last.silence > Milliseconds(0)) {
+    return {fmt::format("rank {} has been silent for {} ms only, less than `patience`: "
+                        "it is alive, and the others wait for it",
+                        last.rank, last.silence.count()),
+            kBehind};
+  }
+  const bool one = most - last.seq == 1;
+  return {fmt::format("rank {} is {} behind, and something has timed out: the others "
+                      "wait for it",
+                      last.rank, one ? "only one collective" : "some collectives"),
+          kBehind};
 }
 
 inline Because instead_of_behind(const Evidence& evidence, const Blame& expected,
@@ -247,18 +288,19 @@ inline Because instead_of_behind(const Evidence& evidence, const Blame& expected
   const RankNews &last = *news_of(evidence, expected.rank),
                  *named = news_of(evidence, got.rank);
   const int64_t most = std::ranges::max(evidence.ranks, {}, &RankNews::seq).seq;
-  if (got.what == What::nobody && last.seq < 0) {
-    return {fmt::format("rank {} has begun no collective yet: that is furthest behind, "
-                        "not unknown",
-                        last.rank),
+  if (most > std::numeric_limits<int>::max() && got.rank != expected.rank) {
+    return {fmt::format("`seq` is an int64_t: {} does not fit into an `int`, and "
+                        "exceeds a start value such as 1000000",
+                        most),
             kBehind};
   }
-  if (got.what == What::nobody) {
-    const bool one = most - last.seq == 1;
-    return {fmt::format("rank {} is {} behind, and something has timed out: the others "
-                        "wait for it",
-                        last.rank, one ? "only one collective" : "some collectives"),
-            kBehind};
+  if (got.what == What::nobody) return nobody_for_behind(evidence, last, most);
+  if (got.rank == expected.rank && !last.has_beaten) {
+    return {
+        "it has not been silent for as long as `patience`: it may be about to join, "
+        "and "
+        "until then it is behind",
+        kBehind};
   }
   if (got.rank == expected.rank) {
     return {"its heartbeats come: it is alive, but not where the others wait", kBehind};
@@ -292,15 +334,10 @@ inline Because why_not(const Evidence& evidence, const Blame& expected,
   if (got.what == What::lost_store) {
     return {
         "the store answers, so it is not lost; with a store that is a file, rank 0 "
-        "can hang like any other",
+        "can die or hang like any other",
         kStore};
   }
-  if (evidence.earlier == got && evidence.earlier != expected) {
-    return {
-        "`earlier` is for a store that is lost. This one answers, and knows more now "
-        "than it did then",
-        kStore};
-  }
+  if (evidence.earlier == got && evidence.earlier != expected) return earlier_is_old();
   const RankNews* named = news_of(evidence, got.rank);
   if (got.rank >= 0 && !named) {
     return {
