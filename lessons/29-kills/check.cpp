@@ -149,7 +149,7 @@ LESSON_TEST(29, store, "rank 0, which hosts the store") {
   later = ranks_in({7, 7, 7});
   later.earlier = Blame{What::hangs, 2};
   expect(exam, later, {});
-  later.ranks[0].end = End::died;  // found out by a store that is not rank 0's: a file
+  later.ranks[0].end = End::died;  // and the store is in another process
   expect(exam, later, {What::died, 0});
   expect(exam, with(ranks_in({7, 7, 7}), 0, 600), {What::hangs, 0});
   for (Evidence known : {ranks_in({7, 7, 6}), with(ranks_in({7, 7, 7}), 2, 600)}) {

@@ -154,8 +154,8 @@ inline Because nobody_for_ended(const Evidence& evidence, const Blame& expected)
   }
   if (expected == Blame{What::died, 0}) {
     return {
-        "rank 0 can be at fault like any other: this store answers without it, "
-        "since it is a file",
+        "rank 0 can be at fault like any other: this store answers without it, so it "
+        "is not in its process",
         kStore};
   }
   if (expected.what == What::died) {
@@ -333,8 +333,8 @@ inline Because why_not(const Evidence& evidence, const Blame& expected,
   if (!evidence.store_answers) return without_store(evidence, got);
   if (got.what == What::lost_store) {
     return {
-        "the store answers, so it is not lost; with a store that is a file, rank 0 "
-        "can die or hang like any other",
+        "the store answers, so it is not lost: what is known of rank 0 is in `ranks`, "
+        "as of any other rank",
         kStore};
   }
   if (evidence.earlier == got && evidence.earlier != expected) return earlier_is_old();
