@@ -47,10 +47,10 @@ int processes_per_node(const std::string& words) {
 }
 
 /// A launcher that starts one process on each node, which starts the ranks there: it
-/// says which node this is, unless the options do.
-void adopt_launcher(const LaunchFlags& flags, run::LaunchOptions& o) {
+/// says which node this is, unless the options do. Returns whether it did.
+bool adopt_launcher(const LaunchFlags& flags, run::LaunchOptions& o) {
   const auto launched = distributed::launched_by(run::read_environment().variables);
-  if (!launched || launched->world == 1) return;
+  if (!launched || launched->world == 1) return false;
   if (launched->local_world.value_or(1) > 1) {
     throw UsageError(fmt::format(
         "{} started {} processes on this node, and `launch` would start "
@@ -59,12 +59,14 @@ void adopt_launcher(const LaunchFlags& flags, run::LaunchOptions& o) {
         launched->by, *launched->local_world));
   }
   if (!flags.nodes) o.nodes = launched->world;
-  if (!flags.node && o.nodes == launched->world) o.node = launched->rank;
-  if (flags.nodes || !o.endpoint.empty() || !flags.master_addr.empty()) return;
+  const bool numbers = !flags.node && o.nodes == launched->world;
+  if (numbers) o.node = launched->rank;
+  if (flags.nodes || !o.endpoint.empty() || !flags.master_addr.empty()) return numbers;
   o.endpoint = distributed::endpoint_of(*launched);
   fmt::print("=> launched by {}: node {} of {}, rendezvous at {}\n", launched->by,
              o.node, o.nodes, o.endpoint);
   std::fflush(stdout);
+  return numbers;
 }
 
 /// The endpoint on which rank 0 will listen; empty: a free port on this machine.
@@ -146,10 +148,17 @@ int check_and_launch(const LaunchFlags& flags) {
   o.per_node = processes_per_node(flags.per_node);
   o.nodes = flags.nodes.value_or(1);
   o.node = flags.node.value_or(0);
-  if (!flags.standalone) adopt_launcher(flags, o);
+  const bool by_launcher = !flags.standalone && adopt_launcher(flags, o);
   if (o.node >= o.nodes) {
     throw UsageError(
         fmt::format("--node-rank {}: must be from 0 to {}", o.node, o.nodes - 1));
+  }
+  if (flags.backend == "c10d" && !flags.node && !by_launcher && o.nodes > 1) {
+    throw UsageError(
+        fmt::format("--rdzv-backend c10d: unlike torchrun's, it does not number the "
+                    "nodes; fix: add "
+                    "--node-rank, from 0 to {}",
+                    o.nodes - 1));
   }
   o.endpoint = endpoint_of(flags, o);
   if (o.command.empty() || o.command[0] != "train") {
@@ -200,8 +209,9 @@ void add_launch(CLI::App& app, Action& action,
                    "HOST:PORT on node 0 (default: a free port on this machine)")
       ->envname("PET_RDZV_ENDPOINT");
   command
-      ->add_option("--rdzv-backend,--rdzv_backend", o->backend,
-                   "static or c10d: both are a store in rank 0")
+      ->add_option(
+          "--rdzv-backend,--rdzv_backend", o->backend,
+          "static or c10d: both are a store in rank 0, and require --node-rank")
       ->envname("PET_RDZV_BACKEND")
       ->check(CLI::IsMember({"static", "c10d"}));
   command

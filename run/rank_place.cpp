@@ -45,6 +45,15 @@ void refuse_unused(const std::optional<Launched>& launched) {
       launched->by, launched->world, launched->world_name));
 }
 
+/// In Slurm's batch script, which is itself no task, `srun` may have been forgotten.
+void require_tasks(const RunConfig& c) {
+  if (c.environment.text("SLURM_JOB_ID").empty()) return;
+  if (!c.environment.text("MASTER_ADDR").empty()) return;
+  throw UsageError(
+      "--dist-url env://: this process is in a Slurm job, but is none of its tasks; "
+      "fix: start it with srun (srun ./lockstep train …)");
+}
+
 void adopt(RankPlace& place, const Launched& launched) {
   place.rank = launched.rank;
   place.world = launched.world;
@@ -86,6 +95,7 @@ std::optional<RankPlace> rank_of_process(const RunConfig& c) {
   place.init = flags.url;
   if (meets_by_environment(c)) {
     if (!launched) {  // names the missing variable
+      require_tasks(c);
       const auto init = distributed::parse_init_method(flags.url);
       throw std::runtime_error(
           fmt::format("{}: RANK and WORLD_SIZE are not set; fix: "
@@ -136,7 +146,10 @@ NodePlace node_of_process(const RunConfig& c) {
     return {launched->rank, launched->world,
             names_place ? flags.url : address_of(*launched), launched->by};
   }
-  if (flags.url == kEnv && flags.world_size < 0) distributed::parse_init_method(kEnv);
+  if (flags.url == kEnv && flags.world_size < 0) {
+    require_tasks(c);
+    distributed::parse_init_method(kEnv);
+  }
   NodePlace place{std::max(flags.rank, 0), std::max(flags.world_size, 1), flags.url,
                   ""};
   if (place.nodes > 1) place.node = rank_by_hand(flags);

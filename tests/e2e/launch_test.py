@@ -89,6 +89,8 @@ class Launch(TempTest):
                 ([*TOY64, "--dist-url", "tcp://a:1"], "--dist-url: launch gives"),
                 (["--nproc-pernode", 2, *TOY64], "--nproc-pernode"),
                 (["--nnodes", 2, *TOY64], "HOST:PORT, or --master-addr HOST, of"),
+                (["--nnodes", 2, "--rdzv-endpoint", "a:1", "--rdzv-backend", "c10d",
+                  *TOY64], "c10d: unlike torchrun's, it does not number the nodes"),
                 (["--standalone", "--nnodes", 2, *TOY64], "uses one machine"),
                 (["--master-addr", "a", "--rdzv-endpoint", "b:1", *TOY64],
                  "mutually exclusive"),

@@ -112,6 +112,18 @@ TEST(RankOfProcess, OneOfSeveralThatWouldTrainAloneIsAnError) {
   EXPECT_FALSE(rank_of_process(started_with({{"RANK", "0"}, {"WORLD_SIZE", "1"}})));
 }
 
+TEST(RankOfProcess, ABatchScriptIsNoTaskOfSlurm) {
+  RunConfig config = started_with({{"SLURM_JOB_ID", "7"}, {"SLURM_PROCID", "0"}});
+  config.distributed.url = "env://";
+  expect_message<UsageError>([&] { rank_of_process(config); },
+                             "fix: start it with srun");
+  config.distributed.multiprocessing = true;
+  expect_message<UsageError>([&] { node_of_process(config); },
+                             "fix: start it with srun");
+  config.environment.variables["MASTER_ADDR"] = "a";
+  expect_message<std::runtime_error>([&] { node_of_process(config); }, "is not set");
+}
+
 TEST(RankOfProcess, FlagsMustAgreeWithTheLauncher) {
   RunConfig config = started_with(kMpi);
   config.distributed.url = "tcp://a:1";

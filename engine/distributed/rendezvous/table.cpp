@@ -81,7 +81,8 @@ std::optional<std::string> Members::refusal(int rank, int world_size,
   const auto same = members_.find(rank);
   if (same == members_.end()) return std::nullopt;
   return fmt::format(
-      "rank {} joined twice: {}, and earlier {}; fix: give each process its own rank",
+      "rank {} joined twice: {}, and earlier {}; fix: give each process its own rank "
+      "(each `launch`: its --node-rank)",
       rank, shown(who), shown(same->second.who));
 }
 
