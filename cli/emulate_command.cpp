@@ -78,18 +78,26 @@ void require_buckets(const EmulateCommand& c, const std::string& option) {
   throw UsageError(option + ": " + c.mode + " has no buckets; fix: pass --mode ddp");
 }
 
-/// Returns what each device of the program does, and without what the one device does.
+/// Returns what the program does, and without what the one device does.
 std::pair<std::string, std::string> in_words(const std::string& mode) {
   if (mode == kModelParallel) {
-    return {"micro-batch repeats the recorded step, stage by stage", "a pipeline"};
+    return {"each micro-batch repeats the recorded step, stage by stage",
+            ", without a pipeline"};
   }
-  if (mode == kServers) return {"worker repeats the recorded step", "servers"};
-  if (mode == "ddp") return {"rank repeats the recorded step", "DDP"};
-  return {"replica repeats the recorded forward and backward pass", "DataParallel"};
+  if (mode == kServers) {
+    return {"each worker repeats the recorded step", ", without servers"};
+  }
+  if (mode == kSingle) return {"the device repeats the recorded step", ""};
+  if (mode == "ddp") return {"each rank repeats the recorded step", ", without DDP"};
+  return {"each replica repeats the recorded forward and backward pass",
+          ", without DataParallel"};
 }
 
-/// The devices of a pipeline follow from its stages.
+/// The devices of a pipeline follow from its stages, and a single one stays one.
 void require_other_devices(const EmulateCommand& c, const std::string& option) {
+  if (c.mode == kSingle) {
+    throw UsageError(option + ": --mode single has one device; fix: use --mode ddp");
+  }
   if (c.mode != kModelParallel) return;
   throw UsageError(option +
                    ": a pipeline has as many devices as --split and --virtual-stages "
@@ -102,16 +110,17 @@ void print_sweep(const EmulateCommand& c, const std::vector<tracer::SweepAxis>& 
   const auto points = tracer::sweep(recorded, axes, constructed_program(c), c.options);
   const std::string heading = tracer::string_arg(recorded.lockstep, tracer::top::arch) +
                               ", " + c.mode + ", emulated";
+  const auto [repeated, without] = in_words(c.mode);
+  std::fprintf(c.json ? stderr : stdout,
+               "assumed: %s; %s\n"
+               "speed-up: against the recorded step on one device%s\n\n",
+               tracer::assumptions_from(recorded, c.options).c_str(), repeated.c_str(),
+               without.c_str());
   if (c.json) {
     std::printf("%s\n", tracer::sweep_json(axes, points).dump(1).c_str());
     return write_sweep(axes, points, c.sweep_files, heading, true);
   }
-  const auto [repeated, without] = in_words(c.mode);
-  std::printf(
-      "assumed: %s; each %s\n"
-      "speed-up: against the recorded step on one device, without %s\n\n%s",
-      tracer::assumptions_from(recorded, c.options).c_str(), repeated.c_str(),
-      without.c_str(), tracer::sweep_text(axes, points).c_str());
+  std::printf("%s", tracer::sweep_text(axes, points).c_str());
   if (!std::ranges::all_of(points, &tracer::SweepPoint::exact)) {
     std::printf(
         "\nOf more than %d devices, copies to the host do not wait for messages of "

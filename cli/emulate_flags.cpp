@@ -23,7 +23,7 @@ void add_emulate_flags(CLI::App& command, const std::shared_ptr<EmulateCommand>&
       "--mode", c->mode,
       "construct the program of another mode from a recorded step of one device");
   mode->check(CLI::IsMember(
-      {"dp", "dp-criterion", "dp-features", "ddp", kModelParallel, kServers}));
+      {kSingle, "dp", "dp-criterion", "dp-features", "ddp", kModelParallel, kServers}));
   const auto constructs = [&](const char* name, auto& value, const char* help) {
     return command.add_option(name, value, help)->needs(mode);
   };
@@ -145,7 +145,14 @@ void add_emulate_flags(CLI::App& command, const std::shared_ptr<EmulateCommand>&
     for (const char* flag : kPipelineFlags) {
       if (command.count(flag) > 0) c->pipeline.given.insert(flag);
     }
-    if (command.count("--devices") > 0) c->pipeline.devices = c->program.devices;
+    if (command.count("--devices") > 0) {
+      c->pipeline.devices = c->program.devices;
+    } else if (c->mode == kSingle) {
+      c->program.devices = 1;
+    }
+    if (c->mode == kSingle && c->program.devices != 1) {
+      throw UsageError("--devices: --mode single has one device; fix: use --mode ddp");
+    }
     if (command.count("--servers") > 0 && c->mode != kServers) {
       throw UsageError("--servers has no effect on --mode " + c->mode +
                        "; fix: omit it, or use --mode ps");

@@ -31,6 +31,7 @@ struct EmulateCommand {
   run::CalibrateOptions calibrate;
 };
 
+inline constexpr const char* kSingle = "single";
 inline constexpr const char* kModelParallel = "model-parallel";
 inline constexpr const char* kServers = "ps";
 

@@ -19,6 +19,13 @@ tracer::Trace read(const WhySource& source) {
   return tracer::open_text({source.text, source.owned}, source.name);
 }
 
+Provenance provenance_of(const tracer::Json& lockstep) {
+  if (lockstep.contains(top::constructed)) return Provenance::constructed;
+  return tracer::string_arg(lockstep, top::clock) == tracer::values::emulated
+             ? Provenance::emulated
+             : Provenance::recorded;
+}
+
 bool has_representatives(const tracer::Trace& trace) {
   const auto facts = trace.lockstep.find(top::constructed);
   return facts != trace.lockstep.end() && facts->contains("representatives");
@@ -108,6 +115,7 @@ WhatIfReply WhatIfLab::begin(const std::optional<tracer::WhatIf>& question) {
   reply.text = text();
   const tracer::Json& facts = answers_->recorded().lockstep;
   const auto devices = facts.find(tracer::top::devices);
+  reply.room.provenance = provenance_of(facts);
   reply.room.mode = tracer::string_arg(facts, top::mode);
   reply.room.devices =
       devices == facts.end() ? 1 : std::max(1, static_cast<int>(devices->size()));

@@ -145,14 +145,19 @@ std::string value_text(Knob knob, const WhatIf& question, const WhatIfRoom& room
   }
 }
 
+/// What the program of a trace was, before its mode and its devices.
+const char* program_of(const WhatIfRoom& room) {
+  return room.provenance == Provenance::constructed ? "constructed" : "recorded";
+}
+
 std::string why_off(Knob knob, const WhatIf& question, const WhatIfRoom& room) {
   const bool constructs = knob == Knob::devices || knob == Knob::batch ||
                           knob == Knob::bucket_cap || knob == Knob::first_bucket ||
                           knob == Knob::all_reduce;
   if (knob == Knob::mode || constructs) {
     if (!room.why_not.empty()) {
-      return fmt::format("recorded with mode {} on {} device{}: {}", room.mode,
-                         room.devices, room.devices == 1 ? "" : "s",
+      return fmt::format("{} with mode {} on {} device{}: {}", program_of(room),
+                         room.mode, room.devices, room.devices == 1 ? "" : "s",
                          room.devices > 1 ? "only its times change" : room.why_not);
     }
   }
@@ -296,14 +301,16 @@ std::string step_words(const WhatIf& question, const WhatIfRoom& room,
                        const WhatIfTimes& times) {
   const std::string took = fmt::format("**{}** a step", human_time(times.step));
   const std::string recorded = human_time(times.recorded);
+  const char* own = room.provenance == Provenance::recorded ? "Recorded" : "Original";
   const std::string change = change_text(times.recorded, times.step);
   if (question.mode.empty() || room.batches.empty()) {
     if (times.defaults == 0) {
-      return fmt::format("{}; recorded {}: **{}**", took, recorded, change);
+      return fmt::format("{}; {} {}: **{}**", took, own_times(room.provenance),
+                         recorded, change);
     }
-    return fmt::format(
-        "{}: **{}** from {} with the default links and speeds. Recorded: {}", took,
-        change_text(times.defaults, times.step), human_time(times.defaults), recorded);
+    return fmt::format("{}: **{}** from {} with the default links and speeds. {}: {}",
+                       took, change_text(times.defaults, times.step),
+                       human_time(times.defaults), own, recorded);
   }
   const int64_t batch =
       question.batch > 0 ? question.batch : room.batch * question.devices;
@@ -317,18 +324,24 @@ std::string step_words(const WhatIf& question, const WhatIfRoom& room,
                             static_cast<double>(times.step));
   }
   if (batch == room.batch)
-    return fmt::format("{}. Recorded: {}, **{}**", text, recorded, change);
-  return fmt::format("{}. Recorded: {} for {} image{} on one device", text, recorded,
+    return fmt::format("{}. {}: {}, **{}**", text, own, recorded, change);
+  return fmt::format("{}. {}: {} for {} image{} on one device", text, own, recorded,
                      room.batch, room.batch == 1 ? "" : "s");
+}
+
+const char* own_times(Provenance provenance) {
+  return provenance == Provenance::recorded ? "recorded" : "original";
 }
 
 std::string retimed_words(const WhatIfRoom& room) {
   if (!room.batches.empty() || room.mode.empty()) return "";
   if (room.devices > 1) {
     return fmt::format(
-        "Recorded with mode {} on {} devices, so only its times change here. For other "
-        "modes, devices and buckets, open a recording of one device.",
-        room.mode, room.devices);
+        "{} with mode {} on {} devices, so only its times change here. For other "
+        "modes, devices and buckets, open {} recording of one device.",
+        room.provenance == Provenance::constructed ? "Constructed" : "Recorded",
+        room.mode, room.devices,
+        room.provenance == Provenance::constructed ? "the" : "a");
   }
   return fmt::format("Only the recorded program's times change here: {}.",
                      room.why_not);

@@ -11,6 +11,17 @@
 
 namespace lockstep::gui {
 
+/// What made the program of a trace, and its times.
+enum class Provenance : uint8_t {
+  recorded,
+  emulated,     ///< the program was recorded, and its times are the emulator's
+  constructed,  ///< both are the emulator's
+};
+
+/// Returns what the trace's own times are called beside those of a question:
+/// `recorded`, or `original`.
+const char* own_times(Provenance provenance);
+
 /// What can be asked about a recording.
 struct WhatIfRoom {
   std::string mode;                   ///< of the recording
@@ -19,6 +30,7 @@ struct WhatIfRoom {
   std::string why_not;                ///< … and the reason
   std::vector<std::string> profiles;  ///< names of hardware
   int64_t batch = 0;  ///< of the recording: of each device unless the question has one
+  Provenance provenance = Provenance::recorded;
 };
 
 enum class Knob : uint8_t {

@@ -168,9 +168,11 @@ void draw_command(const Ui& ui, Rect line, App& app) {
   const std::string command = what_if_command(app);
   const WhatIfPanel& panel = *app.what_if;
   if (panel.other) {
-    const char* label = panel.emulated ? "show recorded" : "show emulated";
+    const std::string label =
+        panel.emulated ? fmt::format("show {}", own_times(panel.room.provenance))
+                       : "show emulated";
     const float wide = ui.width(Type::body, label) + 20;
-    if (ui.button("toggle", line.take_right(wide), label)) toggle_emulated(app);
+    if (ui.button("toggle", line.take_right(wide), label.c_str())) toggle_emulated(app);
     line.take_right(6);
   }
   if (ui.button("copy", line.take_right(54), "copy")) {

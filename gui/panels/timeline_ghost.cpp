@@ -18,7 +18,8 @@ void draw_recorded_end(const TimelineFrame& frame, double end, int64_t length) {
   const Scale scale = frame.scale();
   const float x = scale.at(end);
   const Theme& theme = frame.ui.theme;
-  const std::string words = "recorded: " + human_time(length);
+  const std::string words = fmt::format(
+      "{}: {}", own_times(frame.app.what_if->room.provenance), human_time(length));
   constexpr float kSwatch = 16;  // of the strips below the rows
   const float wide = kSwatch + frame.ui.width(Type::small, words);
   const bool beyond = x > frame.plot.right();

@@ -64,6 +64,29 @@ ConstructedProgram program_of(const char* mode, int devices, int64_t batch) {
   return program;
 }
 
+/// The sum of the kernels' own times (ns).
+int64_t kernel_time(const std::vector<Event>& events) {
+  int64_t sum = 0;
+  for (const Event& event : events) {
+    if (event.is(categories::kernel)) sum += kernel_facts(event).cpu;
+  }
+  return sum;
+}
+
+TEST(RecordedBatches, OfOneDevice) {
+  const RecordedStep twelve = step_with_batch(sixteen_images(), {&eight_images()}, 12);
+  const Trace made = emulate(construct(eight_images(), program_of("single", 1, 12)));
+  EXPECT_TRUE(check_trace(made).ok());
+  EXPECT_EQ(string_arg(made.lockstep, top::mode), "single");
+  EXPECT_EQ(kernel_time(made.events), kernel_time(twelve.events));
+  EXPECT_EQ(construction(made),
+            "constructed from the median training step of one device: it repeats it "
+            "with a batch of 12; batches of 8, 16 were recorded: the times of a batch "
+            "between two of them lie on a line between theirs");
+  EXPECT_NE(why_not(eight_images(), program_of("single", 2, 0)).find("has one device"),
+            std::string::npos);
+}
+
 TEST(RecordedBatches, OutsideNothingIsKnown) {
   EXPECT_NE(why_not(eight_images(), program_of("ddp", 2, 14)).find("recorded is 8, 16"),
             std::string::npos);

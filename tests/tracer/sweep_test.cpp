@@ -1,6 +1,7 @@
 // Tables over constructed programs.
 #include "tracer/emulate/sweep.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include <numeric>
@@ -45,6 +46,22 @@ TEST(Sweep, NamesWhatCannotBeSwept) {
           << error.what();
     }
   }
+}
+
+// The speed-up is against the recorded batch, and CSV names the batch once.
+TEST(Sweep, OverBatches) {
+  const Trace trace = step_of_one_device();
+  ConstructedProgram program{.devices = 2};
+  const int64_t recorded = sweep(trace, {parse_sweep("devices=1")}, {}, {})[0].batch;
+  const auto axis = parse_sweep(fmt::format("batch-size={}", 2 * recorded));
+  const auto points = sweep(trace, {axis}, program, {});
+  ASSERT_EQ(points.size(), 1u);
+  EXPECT_EQ(points[0].batch, 2 * recorded);
+  EXPECT_EQ(points[0].batch_alone, recorded);
+  EXPECT_EQ(sweep_csv({axis}, points).substr(0, 14), "devices,batch,");
+  EXPECT_THROW(sweep(trace, {parse_sweep("batch-size=2000")}, program, {}),
+               std::runtime_error)
+      << "not recorded";
 }
 
 // Each point is the program that --mode and --devices construct, alone.

@@ -30,6 +30,8 @@ const std::vector<Sweepable>& sweepables() {
   static const std::vector<Sweepable> all{
       {"devices", true,
        [](Setting& s, double value) { s.program.devices = static_cast<int>(value); }},
+      {"batch-size", true,
+       [](Setting& s, double value) { s.program.batch = static_cast<int64_t>(value); }},
       {"bucket-cap-mb", true,
        [](Setting& s, double value) {
          s.program.bucket_cap = static_cast<int64_t>(value) << 20;

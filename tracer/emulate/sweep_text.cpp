@@ -7,7 +7,10 @@
 namespace lockstep::tracer {
 namespace {
 
-constexpr const char* kDevices = "devices";
+/// Returns true for an option that CSV has as `devices` or `batch` anyway.
+bool has_column(const std::string& option) {
+  return option == "devices" || option == "batch-size";
+}
 
 std::string times(double speed_up) { return fmt::format("{:.2f}x", speed_up); }
 
@@ -52,12 +55,12 @@ std::string sweep_csv(const std::vector<SweepAxis>& axes,
                       const std::vector<SweepPoint>& points) {
   std::string csv;
   for (const SweepAxis& axis : axes) {
-    if (axis.option != kDevices) csv += axis.option + ",";
+    if (!has_column(axis.option)) csv += axis.option + ",";
   }
   csv += "devices,batch,step_us,one_device_step_us,images_per_s,speed_up\n";
   for (const SweepPoint& point : points) {
     for (size_t i = 0; i < axes.size(); ++i) {
-      if (axes[i].option != kDevices) csv += fmt::format("{},", point.values[i]);
+      if (!has_column(axes[i].option)) csv += fmt::format("{},", point.values[i]);
     }
     csv += fmt::format(
         "{},{},{:.3f},{:.3f},{:.6g},{:.6g}\n", point.devices, point.batch,
@@ -72,7 +75,9 @@ Json sweep_json(const std::vector<SweepAxis>& axes,
   Json rows = Json::array();
   for (const SweepPoint& point : points) {
     Json row = Json::object();
-    for (size_t i = 0; i < axes.size(); ++i) row[axes[i].option] = point.values[i];
+    for (size_t i = 0; i < axes.size(); ++i) {
+      if (!has_column(axes[i].option)) row[axes[i].option] = point.values[i];
+    }
     row["devices"] = point.devices;
     row["batch"] = point.batch;
     row["step_us"] = static_cast<double>(point.step) / 1e3;

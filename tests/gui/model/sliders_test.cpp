@@ -77,6 +77,26 @@ TEST(Sliders, CompareSeveralDevicesWithOneSuchDevice) {
             "speeds. Recorded: 800 ms");
 }
 
+TEST(Sliders, CallNothingRecordedThatWasEmulated) {
+  WhatIfRoom room = recorded_on(4);
+  room.provenance = Provenance::emulated;
+  EXPECT_EQ(step_words({}, room, {400'000'000, 800'000'000, 0, 0}),
+            "**400 ms** a step; original 800 ms: **−50 %**");
+  EXPECT_EQ(retimed_words(room).substr(0, 30), "Recorded with mode dp on 4 dev");
+  room.provenance = Provenance::constructed;
+  EXPECT_EQ(retimed_words(room),
+            "Constructed with mode dp on 4 devices, so only its times change here. For "
+            "other modes, devices and buckets, open the recording of one device.");
+  EXPECT_EQ(face(Knob::devices, {}, room).off,
+            "constructed with mode dp on 4 devices: only its times change");
+  room = one_device({64});
+  room.provenance = Provenance::constructed;
+  EXPECT_EQ(step_words(first_question(room), room,
+                       {1'000'000'000, 1'600'000'000, 800'000'000, 0}),
+            "**1.00 s** a step of 256 images on 4 devices, 256 images/s: **3.20x** one "
+            "such device. Original: 1.60 s for 64 images on one device");
+}
+
 TEST(Sliders, SayWhyOnlyTimesChange) {
   EXPECT_EQ(retimed_words(one_device({8})), "");
   EXPECT_NE(retimed_words(recorded_on(4)).find("mode dp on 4 devices"),

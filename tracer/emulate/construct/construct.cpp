@@ -7,6 +7,7 @@
 #include <stdexcept>
 
 #include "tracer/emulate/construct/rank_program.h"
+#include "tracer/emulate/construct/recorded_batches.h"
 #include "tracer/emulate/construct/recorded_step.h"
 #include "tracer/emulate/construct/repeat.h"
 #include "tracer/emulate/hardware/hardware.h"
@@ -21,15 +22,34 @@ Trace construct(const Trace& trace, const ConstructedProgram& program) {
   if (program.mode == "ddp") return construct_ddp(trace, program);
   if (program.mode == "model-parallel") return construct_pipeline(trace, program);
   if (program.mode == "ps") return construct_ps(trace, program);
+  if (program.mode == "single") return construct_single(trace, program);
   throw std::invalid_argument(
       "a program of mode " + program.mode +
-      " cannot be constructed; fix: choose dp, dp-criterion, dp-features, "
-      "ddp, model-parallel or ps");
+      " cannot be constructed; fix: choose single, dp, dp-criterion, "
+      "dp-features, ddp, model-parallel or ps");
 }
 
-Trace construct_single(const Trace& trace) {
-  const RecordedStep step = recorded_step(trace);
-  return repeat_on_ranks(trace, step, RankProgram(step).finish(), {}, 1);
+Trace construct_single(const Trace& trace, const ConstructedProgram& program) {
+  if (program.devices != 1) {
+    throw std::runtime_error(
+        fmt::format("a program of mode single has one device, not {}; fix: choose "
+                    "another mode, such as ddp",
+                    program.devices));
+  }
+  const RecordedStep step =
+      program.batch == 0 ? recorded_step(trace)
+                         : step_with_batch(trace, program.further, program.batch);
+  Trace result;
+  result.lockstep = trace.lockstep;
+  result.other = trace.other;
+  result.texts = trace.texts;
+  describe_devices(result.lockstep, 1, Ranks::one);
+  result.lockstep[top::mode] = "single";
+  result.lockstep[top::constructed] = constructed_facts(trace, program, step.batch);
+  result.events = step.metadata;
+  for (Event& event : RankProgram(step).finish())
+    result.events.push_back(std::move(event));
+  return result;
 }
 
 void require_device_count(int devices) {
@@ -154,6 +174,12 @@ std::string construction(const Trace& trace) {
   const int devices = facts.value("devices", 0);
   const int64_t batch = facts.value("batch", int64_t{0});
   const std::string mode = facts.value("mode", "ddp");
+  if (mode == "single") {
+    return fmt::format(
+        "constructed from the median training step of one device: it repeats it with a "
+        "batch of {}{}",
+        batch, between_batches(facts));
+  }
   if (mode.starts_with("dp")) {
     return fmt::format(
         "constructed from the median training step of one device: {}; packing, adding "

@@ -27,7 +27,7 @@ struct ConstructedProgram {
   /// If not empty: the number of gradients in each bucket, in the order in which they
   /// become ready, instead of `bucket_cap`.
   std::vector<size_t> buckets = {};
-  /// Or `dp`, `dp-criterion`, `dp-features`, `model-parallel`, `ps`.
+  /// Or `single`, `dp`, `dp-criterion`, `dp-features`, `model-parallel`, `ps`.
   std::string mode = "ddp";
   ConstructedPipeline pipeline = {};  ///< of mode `model-parallel`; sets `devices`
   /// Recordings of the same device with other batches: batches between are possible,
@@ -103,8 +103,13 @@ Trace construct_pipeline(const Trace& trace, const ConstructedProgram& program);
 /// and if there are more servers than keys.
 Trace construct_ps(const Trace& trace, const ConstructedProgram& program);
 
-/// Returns the recorded median step alone: what the programs above are compared with.
-Trace construct_single(const Trace& trace);
+/// Returns the recorded median step alone, or with another batch: what the programs
+/// above are compared with. Its times are those of the recording, except for a batch
+/// between two recorded ones. `trace` must outlive the result.
+///
+/// Throws std::runtime_error as construct_ddp does, and for several devices.
+Trace construct_single(const Trace& trace, const ConstructedProgram& program = {
+                                               .devices = 1, .mode = "single"});
 
 /// Throws std::runtime_error if a program cannot have so many devices.
 void require_device_count(int devices);
