@@ -26,6 +26,16 @@ Provenance provenance_of(const tracer::Json& lockstep) {
              : Provenance::recorded;
 }
 
+/// Gives the ranks and devices of the model their numbers among all.
+void number_representatives(Model& model, const tracer::Trace& trace) {
+  const auto& facts = trace.lockstep[top::constructed];
+  model.represented = facts["representatives"].get<std::vector<int>>();
+  model.all_represented = facts["devices"].get<int>();
+  for (Device& device : model.devices) {
+    device.id = model.number_of(device.rank);
+  }
+}
+
 bool has_representatives(const tracer::Trace& trace) {
   const auto facts = trace.lockstep.find(top::constructed);
   return facts != trace.lockstep.end() && facts->contains("representatives");
@@ -185,6 +195,7 @@ WhatIfReply WhatIfLab::answer(const std::optional<tracer::WhatIf>& question) {
     if (has_representatives(trace)) {
       reply.trace->verdict = {};
       reply.trace->verdict.why = "some ranks represent the others, without messages";
+      number_representatives(*reply.trace->model, trace);
       reply.trace->model->problems.clear();
     }
     const Model& own = *reply.trace->model;

@@ -127,6 +127,10 @@ struct Model {
   std::string name;                   ///< file name for display
   std::shared_ptr<const void> owned;  ///< keeps `text` alive if nothing else does
   std::string_view text;              ///< the whole file, decompressed
+  /// If the ranks represent more ranks: their numbers among all, and how many those
+  /// are.
+  std::vector<int> represented;
+  int all_represented = 0;
   int alone = -1;  ///< rank of this file if the other ranks' files are missing; else -1
   /// The top-level `lockstep` object, or nullptr; see `meta_of` in details.h.
   std::shared_ptr<const nlohmann::ordered_json> meta;
@@ -162,6 +166,11 @@ struct Model {
   size_t step_of(const Event& event) const;    ///< the step recorded in it
   int rank_of(uint32_t event) const { return lanes[events[event].lane].rank; }
   std::string meta_text(const char* key) const;  ///< "" if absent or not text
+  /// Returns the number of a rank, and of all ranks, as they are told.
+  int number_of(int rank) const {
+    return represented.empty() ? rank : represented.at(static_cast<size_t>(rank));
+  }
+  int ranks_told() const { return represented.empty() ? ranks() : all_represented; }
   bool is_measured() const { return meta_text(top::clock) != values::emulated; }
   /// Returns false for measured times of null devices, which compute nothing.
   bool has_device_times() const;

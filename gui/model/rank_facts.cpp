@@ -25,9 +25,9 @@ bool EventFacts::averages_weights() const {
 }
 
 void EventFacts::add_rank() {
-  const int ranks = model_.ranks();
+  const int ranks = model_.ranks_told();
   if (ranks < 2) return;
-  facts_.number("rank", model_.lanes[event_.lane].rank);
+  facts_.number("rank", model_.number_of(model_.lanes[event_.lane].rank));
   facts_.number("ranks", ranks);
   facts_.number("others", ranks - 1);
 }

@@ -215,8 +215,8 @@ class ParallelShots {
     if (devices.size() > 1) words += "s";
     size_t i = 0;
     for (const int device : devices) {
-      const int64_t number =
-          ranks ? model_.devices[device].rank : model_.devices[device].id;
+      const int64_t number = ranks ? model_.number_of(model_.devices[device].rank)
+                                   : model_.devices[device].id;
       const bool last = ++i == devices.size();
       words += fmt::format("{}{}", i == 1 ? " " : last ? " and " : ", ", number);
     }

@@ -11,7 +11,7 @@ std::string rank_title(const Model& model, int rank) {
   if (servers == 0) {
     const std::string mode = model.meta_text(tracer::top::mode);
     const bool shares = mode == "hogwild" || mode == "locked";
-    return fmt::format("{} {}", shares ? "worker" : "rank", rank);
+    return fmt::format("{} {}", shares ? "worker" : "rank", model.number_of(rank));
   }
   return rank < workers ? fmt::format("worker {}", rank)
                         : fmt::format("server {}", rank - workers);

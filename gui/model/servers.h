@@ -8,7 +8,8 @@
 namespace lockstep::gui {
 
 /// Returns what all panels call a rank: "worker 1" or, for the ranks after the workers,
-/// "server 0"; "worker 1" of hogwild and locked, too; else "rank 1".
+/// "server 0"; "worker 1" of hogwild and locked, too; else "rank 1", with the rank's
+/// own number where a few represent many: "rank 1023".
 std::string rank_title(const Model& model, int rank);
 
 /// Returns false for a rank without events on a host: the workers' threads do a

@@ -32,7 +32,11 @@ std::string speed_line(const OpenTrace& trace) {
         static_cast<double>(step.batch) * 1e9 / static_cast<double>(step.length);
     text += fmt::format(" · {:.{}f} images/s", rate, rate < 100 ? 1 : 0);
   }
-  if (!of_one && trace.model->ranks() > 1) text += " · all ranks";
+  const Model& model = *trace.model;
+  if (!of_one && model.ranks() > 1) {
+    text += model.represented.empty() ? " · all ranks"
+                                      : fmt::format(" · {} ranks", model.ranks());
+  }
   return text;
 }
 

@@ -18,6 +18,8 @@ void draw_top_bar(const Ui& ui, const Rect& area, App& app);
 constexpr float kNamesTrace = 1250;
 /// Returns, for example, "resnet18 · DataParallel · 4 devices".
 std::string trace_title(const Model& model);
+/// Returns " of 1024" if the ranks represent more, else "".
+std::string represented(const Model& model);
 /// Returns "measured", "emulated", or "null: no times".
 std::string_view clock_words(const Model& model);
 void draw_calls(const Ui& ui, const Rect& area, App& app);

@@ -155,8 +155,9 @@ std::string subtitle(const OpenTrace& trace) {
     }
     bool recorded = false;
     ring_order(model, &recorded);
-    return fmt::format("{}{} ranks · rank {} in focus", recorded ? "ring of " : "",
-                       model.ranks(), trace.state.rank);
+    return fmt::format("{}{}{} ranks · {} in focus", recorded ? "ring of " : "",
+                       model.ranks(), represented(model),
+                       rank_title(model, trace.state.rank));
   }
   if (has_shared_model(model)) {
     return fmt::format("{} worker{} train one model · worker {} in focus",

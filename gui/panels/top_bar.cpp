@@ -26,17 +26,9 @@ std::string_view clock_words(const Model& model) {
   return emulated_devices(model).empty() ? values::measured : "emulated devices";
 }
 
-namespace {
-
-/// Returns " of 1024" if the ranks represent more, else "".
 std::string represented(const Model& model) {
-  const tracer::Json& meta = meta_of(model);
-  const auto facts = meta.find(top::constructed);
-  if (facts == meta.end() || !facts->contains("representatives")) return "";
-  return fmt::format(" of {}", int_arg(*facts, "devices", 0));
+  return model.represented.empty() ? "" : fmt::format(" of {}", model.ranks_told());
 }
-
-}  // namespace
 
 std::string trace_title(const Model& model) {
   const std::string mode = model.meta_text(top::mode);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "gui/model/servers.h"
 #include "gui/panels/panels.h"
 #include "tests/gui/app/driver.h"
 #include "tracer/analysis/steps.h"
@@ -169,6 +170,10 @@ TEST(WhatIf, ManyRanksAreRepresented) {
   EXPECT_EQ(viewer.app.trace().verdict.state, Verdict::State::not_checked);
   EXPECT_TRUE(viewer.model().problems.empty());
   EXPECT_NE(trace_title(viewer.model()).find("4 of 1024 ranks"), std::string::npos);
+  EXPECT_EQ(rank_title(viewer.model(), 1), "rank 1");
+  EXPECT_EQ(rank_title(viewer.model(), 3), "rank 1023");
+  EXPECT_EQ(viewer.model().devices[2].id, 512);
+  EXPECT_EQ(viewer.model().ranks_told(), 1024);
 }
 
 // What depends on single messages is not guessed for more ranks than have them.
