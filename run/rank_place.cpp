@@ -27,11 +27,13 @@ void require_agreement(const DistributedConfig& flags,
   const bool same_world = flags.world_size < 0 || flags.world_size == launched->world;
   const bool same_rank = flags.rank < 0 || flags.rank == launched->rank;
   if (same_world && same_rank) return;
+  std::string given;
+  if (flags.rank >= 0) given += fmt::format(" --rank {}", flags.rank);
+  if (flags.world_size >= 0) given += fmt::format(" --world-size {}", flags.world_size);
   throw std::runtime_error(fmt::format(
-      "{} started this process as number {} of {}, but the options say --rank {} "
-      "--world-size {}; fix: omit both options, or unset {}",
-      launched->by, launched->rank, launched->world, flags.rank, flags.world_size,
-      launched->world_name));
+      "{} started this process as number {} of {}, but the options say{}; fix: omit "
+      "--rank and --world-size, or unset {}",
+      launched->by, launched->rank, launched->world, given, launched->world_name));
 }
 
 /// One of several processes that would train alone is a mistake: each would have a

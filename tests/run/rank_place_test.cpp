@@ -132,7 +132,10 @@ TEST(RankOfProcess, FlagsMustAgreeWithTheLauncher) {
   config.distributed.rank = 0;
   expect_message<std::runtime_error>([&] { rank_of_process(config); },
                                      "started this process as number 1 of 2, but the "
-                                     "options say --rank 0 --world-size 2");
+                                     "options say --rank 0 --world-size 2; fix: omit");
+  config.distributed.world_size = -1;
+  expect_message<std::runtime_error>([&] { rank_of_process(config); },
+                                     "the options say --rank 0; fix: omit");
 }
 
 TEST(RankOfProcess, ARankWithoutAWorldIsAnError) {
