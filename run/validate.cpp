@@ -50,8 +50,7 @@ void validate_mode(const RunConfig& c) {
         "it, or use --device-type cpu",
         word(c.device.type)));
   }
-  const bool threads =
-      c.mode && train::has_ranks(*c.mode) && !c.distributed.multiprocessing;
+  const bool threads = c.mode && train::has_ranks(*c.mode) && !ranks_are_processes(c);
   const DistBackend backend = c.distributed.backend;
   if (!threads || !c.given.contains("--dist-backend")) return;
   if (backend == DistBackend::gloo || backend == DistBackend::mpi) {
@@ -59,7 +58,8 @@ void validate_mode(const RunConfig& c) {
         "--dist-backend {} requires processes, but without processes ranks are threads "
         "with a ring in memory; fix: omit it, or use {}",
         word(backend),
-        backend == DistBackend::mpi ? "mpirun" : "--multiprocessing-distributed"));
+        backend == DistBackend::mpi ? "mpirun and --dist-url env://"
+                                    : "--multiprocessing-distributed or launch"));
   }
 }
 

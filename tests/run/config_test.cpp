@@ -131,6 +131,23 @@ TEST(Validate, AFlagThatTheModeWouldNotReadIsRefused) {
             "omit --mode single, since ranks train with ddp");
 }
 
+TEST(Validate, BackendsOfProcessesTakeRanksOfAnyLauncher) {
+  RunConfig config;
+  config.given = {"--dist-backend"};
+  config.mode = train::Mode::ddp;
+  for (const DistBackend backend : {DistBackend::gloo, DistBackend::mpi}) {
+    config.distributed = {};
+    config.distributed.backend = backend;
+    EXPECT_NE(complaint(config).find("requires processes"), std::string::npos);
+    config.distributed.url = "env://";
+    EXPECT_EQ(complaint(config), "");
+  }
+  config.distributed = {};
+  config.distributed.backend = DistBackend::gloo;
+  config.environment.variables = {{"LOCKSTEP_RANK", "0"}, {"LOCKSTEP_WORLD", "2"}};
+  EXPECT_EQ(complaint(config), "") << "launch";
+}
+
 TEST(Validate, DevicesThatContradictEachOther) {
   RunConfig config;
   config.device.gpu = 4;
