@@ -9,6 +9,7 @@
 #include <optional>
 
 #include "base/container.h"
+#include "base/socket.h"
 #include "cli/commands.h"
 #include "engine/backends/backend.h"
 #include "engine/distributed/rendezvous/launchers.h"
@@ -83,7 +84,7 @@ std::string endpoint_of(const LaunchFlags& flags, const run::LaunchOptions& opti
     throw UsageError("--rdzv-endpoint and --master-addr are mutually exclusive");
   }
   const int port = flags.master_port.value_or(kMasterPort);
-  if (!host.empty()) return fmt::format("{}:{}", host, port);
+  if (!host.empty()) return tcp_url(host, port).substr(std::string("tcp://").size());
   if (nodes > 1 && endpoint.empty()) {
     throw UsageError(
         "--nnodes greater than 1 requires --rdzv-endpoint HOST:PORT, or --master-addr "

@@ -97,13 +97,16 @@ int spawn_ranks(const RunConfig& c) {
 
 namespace {
 
-/// Splits `host:port`, an endpoint on rank 0's machine.
+/// Splits `host:port`, an endpoint on rank 0's machine; `[IPv6]:port` loses the
+/// brackets, as in MASTER_ADDR.
 std::pair<std::string, std::string> split_endpoint(const std::string& endpoint) {
   const size_t colon = endpoint.rfind(':');
   if (colon == endpoint.npos || colon == 0 || colon + 1 == endpoint.size()) {
     throw UsageError("--rdzv-endpoint must be HOST:PORT, not '" + endpoint + "'");
   }
-  return {endpoint.substr(0, colon), endpoint.substr(colon + 1)};
+  std::string host = endpoint.substr(0, colon);
+  if (host.front() == '[' && host.back() == ']') host = host.substr(1, host.size() - 2);
+  return {host, endpoint.substr(colon + 1)};
 }
 
 /// Runs all processes of this node once. Sets our variables and torchrun's. Returns the

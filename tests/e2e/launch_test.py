@@ -67,18 +67,24 @@ class Launch(TempTest):
         self.assertIn("must be from 1 to 64, or auto, gpu or cpu", error)
 
     def test_variables_are_torchruns(self):
-        launcher = Run(["launch", "--nnodes", 2, "--node-rank", 1, "--nproc-per-node",
-                        2, "--rdzv-endpoint", f"127.0.0.1:{free_port()}", *TOY64])
-        self.addCleanup(launcher.kill)
-        ranks = self.ranks_of(launcher, 2)  # they wait for node 0, which never starts
-        self.assertEqual(sorted(ranks), ["2", "3"])
-        for rank, local in ("2", "0"), ("3", "1"):
-            said = {name: ranks[rank].get(name) for name in (
-                "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK",
-                "MASTER_ADDR")}
-            self.assertEqual(said, {
-                "WORLD_SIZE": "4", "LOCAL_RANK": local, "LOCAL_WORLD_SIZE": "2",
-                "GROUP_RANK": "1", "MASTER_ADDR": "127.0.0.1"})
+        port = free_port()
+        for words, host, url in (
+                (["--rdzv-endpoint", f"127.0.0.1:{port}"], "127.0.0.1", "127.0.0.1"),
+                (["--rdzv-endpoint", f"[::1]:{port}"], "::1", "[::1]"),
+                (["--master-addr", "::1", "--master-port", port], "::1", "[::1]")):
+            launcher = Run(["launch", "--nnodes", 2, "--node-rank", 1,
+                            "--nproc-per-node", 2, *words, *TOY64])
+            self.addCleanup(launcher.kill)
+            ranks = self.ranks_of(launcher, 2)  # they wait for node 0, which is absent
+            self.assertEqual(sorted(ranks), ["2", "3"])
+            for rank, local in ("2", "0"), ("3", "1"):
+                said = {name: ranks[rank].get(name) for name in (
+                    "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "GROUP_RANK",
+                    "MASTER_ADDR", "LOCKSTEP_INIT")}
+                self.assertEqual(said, {
+                    "WORLD_SIZE": "4", "LOCAL_RANK": local, "LOCAL_WORLD_SIZE": "2",
+                    "GROUP_RANK": "1", "MASTER_ADDR": host,
+                    "LOCKSTEP_INIT": f"tcp://{url}:{port}"})
 
     def test_wrong_usage(self):
         for words, fix in (
