@@ -130,7 +130,9 @@ void add_own_flags(CLI::App& c, run::RunConfig& o) {
                "cores per kernel (default: 1, or all for a single device)")
       ->check(Numbers(1, 256))
       ->default_str("");
-  c.add_option("--steps", o.steps, "stop after this many steps (default: all epochs)")
+  c.add_option("--steps", o.steps,
+               "stop after this many steps, those of evaluations included (default: all "
+               "epochs)")
       ->check(Numbers(int64_t{0}, int64_t{1} << 40))
       ->default_str("");
   c.add_option("--save", o.output.save, "file for the final weights (safetensors)");

@@ -150,6 +150,13 @@ class Training(TempTest):
         self.assertEqual(len(summary["peak_bytes_per_device"]), 4)
         self.assertIn("backward", summary["steps"][0]["phases"])
 
+    def test_steps_include_those_of_evaluations(self):
+        summary = self.path("s.json")
+        run("train", "-a", "sparse", "--features", 16, "--device-type", "reference",
+            "--length", 60, "-b", 6, "--steps", 14, "--summary", summary)
+        kinds = [step["kind"] for step in read_trace(summary)["steps"]]
+        self.assertEqual(kinds, ["train"] * 10 + ["eval"] * 2 + ["train"] * 2)
+
     def test_weights_travel(self):
         data, weights = self.cifar(), self.path("w.safetensors")
         run("train", data, "--steps", 0, "--seed", 7, "--save", weights)

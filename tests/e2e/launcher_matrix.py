@@ -6,8 +6,8 @@
 A cell is an epoch of CIFAR-10. It is right if each rank says its place, the batch of a
 rank is right, the merged trace has the ranks on their machines and breaks no law, and
 losses and weights equal, bit by bit, those of the same job as threads of one process.
-`--only TEXT` selects cells whose launcher or address contains it. `--merged N` records N
-traces of two machines for each delay instead; their clocks are 100,000 s apart.
+`--only TEXT` selects cells whose launcher or address contains it. `--merged N` instead
+records N traces of two machines for each delay; their clocks are 100,000 s apart.
 """
 
 import argparse
@@ -152,7 +152,7 @@ def cells(matrix, only):
 def traces(matrix, count):
     """Records them for each delay. Returns the rows of the table."""
     rows = [["delay there, back", "traces", "laws hold", "compared to within",
-             "true error before messages", "messages that contradicted", "residual"]]
+             "error of the comparison", "messages that contradicted", "residual"]]
     for there, back in DELAYS:
         if there:
             matrix.slow(there / 1e3, back / 1e3)

@@ -1,5 +1,5 @@
-"""Starts a job on two machines (machines.py) by any launcher that is installed here, with
-an address of rank 0's machine in any form."""
+"""Starts a job on two machines (machines.py) by any launcher that is installed here,
+with an address of rank 0's machine in any form."""
 
 import os
 import shutil
@@ -17,7 +17,7 @@ ENV = ["--dist-url", "env://"]
 
 
 class Address:
-    """What each machine is told of rank 0's address, and the names that each knows."""
+    """The address of rank 0 in each machine's command, and each machine's hosts."""
 
     def __init__(self, title, told, hosts=None, late="", same=False, file=False):
         self.title, self.told, self.late, self.file = title, told, late, file
@@ -338,7 +338,8 @@ def slurm_of(pair):
     with open(folder + "/key", "wb") as file:
         file.write(os.urandom(1024))
     os.chmod(folder + "/key", 0o400)
-    munge = ["munged", "--foreground", "--force", f"--socket={folder}/munge",
+    socket = f"{folder}/munge"
+    munge = ["munged", "--foreground", "--force", f"--socket={socket}",
              f"--key-file={folder}/key", f"--pid-file={folder}/munge.pid",
              f"--log-file={folder}/munge.log", f"--seed-file={folder}/seed"]
     programs = [munge, [*pair.at(0), "slurmctld", "-D"],
@@ -349,7 +350,7 @@ def slurm_of(pair):
             daemon = subprocess.Popen(program, env=environment, stdout=log, stderr=log)
         pair.addCleanup(daemon.wait)
         pair.addCleanup(daemon.terminate)
-        if number == 0 and not wait_until(lambda: os.path.exists(f"{folder}/munge"), 10):
+        if number == 0 and not wait_until(lambda: os.path.exists(socket), 10):
             raise AssertionError("munged does not start")
 
     def is_idle():
