@@ -131,8 +131,8 @@ void add_own_flags(CLI::App& c, run::RunConfig& o) {
       ->check(Numbers(1, 256))
       ->default_str("");
   c.add_option("--steps", o.steps,
-               "stop after this many steps, those of evaluations included (default: all "
-               "epochs)")
+               "stop after this many steps, those of evaluations included (default: "
+               "all epochs)")
       ->check(Numbers(int64_t{0}, int64_t{1} << 40))
       ->default_str("");
   c.add_option("--save", o.output.save, "file for the final weights (safetensors)");
