@@ -280,6 +280,7 @@ int train_in_process(const RunConfig& given, const RankPlace& started) {
   auto init = distributed::parse_init_method(place.init, place.rank, place.processes());
   init.credentials = distributed::read_credentials(c.environment.variables);
   const auto store = place.store = meet_at_store(c, place, init, to_start);
+  store->set_timeout(timeout);  // a stopped rank 0 answers nobody
   make_groups(c, place, timeout);
   if (!computes(c.device.type)) {
     place.stop_notice = std::make_shared<train::StopNotice>(store);

@@ -108,7 +108,7 @@ class LauncherChaos(TempTest):
                  faults[i // len(launchers) % len(faults)], FIRST_SEED + i)
                 for i in range(RUNS)]
         for launcher, fault, seed in runs or [
-                (Tcp, "cut", 0), (Job, "STOP", 1), (Multiprocessing, "INT", 2)]:
+                (Tcp, "cut", 0), (Job, "STOP", 2), (Multiprocessing, "INT", 3)]:
             with self.subTest(launcher=launcher.name, fault=fault, seed=seed):
                 is_right = False
                 try:

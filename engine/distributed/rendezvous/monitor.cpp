@@ -235,6 +235,8 @@ std::string Monitor::reason_for(const std::string& error) {
   }
   try {
     store_->set(failed_key(group_.rank()), error);
+  } catch (const StoreGone&) {
+    return without_store(call, error);
   } catch (const std::exception&) {  // the others notice when our connection closes
   }
   return error;

@@ -123,9 +123,12 @@ class Store {
   virtual std::string describe() const = 0;
 
   Milliseconds timeout() const { return timeout_; }
+  /// Changes it, for example when all have met. Call it before other threads use the
+  /// store.
+  void set_timeout(Milliseconds timeout) { timeout_ = timeout; }
 
  private:
-  const Milliseconds timeout_;
+  Milliseconds timeout_;
 };
 
 /// An in-memory store, for ranks that are threads of one process. All ranks share one
