@@ -230,8 +230,10 @@ LESSON_TEST(14, rows, "gather joins all rows, in order, on the given device") {
         throw Wrong{"gather of " + drawn,
                     "no exception",
                     error.what(),
-                    {"replicas have different numbers of rows, 3, 3, 3 and 1 in the "
-                     "chapter's example: the next one begins where the last one ends",
+                    {"the outputs are as in the chapter: their numbers of rows differ "
+                     "between replicas (3, 3, 3 and 1 there), and the rest of their "
+                     "sizes is the same. The exception's words say which call did not "
+                     "get what it needs",
                      paragraph}};
       }
     }();
