@@ -99,8 +99,11 @@ inline std::string why_not_dealt(data::Share share, const std::vector<int64_t>& 
                               "sorted data set";
 }
 
-/// Returns the misconception that explains what a rank reads of shuffled data.
-inline std::string why_not_shuffled(data::Share share, std::vector<int64_t> got) {
+/// Returns the misconception that explains what a rank reads of shuffled data in epochs
+/// 0, 1, …: in a single one, a shuffled order may be that of the data set by chance.
+inline std::string why_not_shuffled(data::Share share,
+                                    const std::vector<std::vector<int64_t>>& epochs) {
+  const std::vector<int64_t>& got = epochs.at(0);
   const std::vector<int64_t> expected = expected_of(share, 0);
   const auto real = static_cast<size_t>(std::max<int64_t>(
       0, (share.length - share.rank + share.world - 1) / share.world));
@@ -111,12 +114,17 @@ inline std::string why_not_shuffled(data::Share share, std::vector<int64_t> got)
   data::Share plain = share;
   plain.shuffle = false;
   std::vector<int64_t> dealt = expected_of(plain, 0);
-  if (got == dealt) {
+  const auto all_are = [&](const auto& is_so) {
+    return std::ranges::all_of(epochs, is_so);
+  };
+  if (all_are([&](const auto& order) { return order == dealt; })) {
     return "with `shuffle`, the order is RandomSampler's; this is that of the data set";
   }
-  std::ranges::sort(got);
   std::ranges::sort(dealt);
-  if (got == dealt) {
+  if (all_are([&](std::vector<int64_t> order) {
+        std::ranges::sort(order);
+        return order == dealt;
+      })) {
     return "this rank's samples of the data set are shuffled here. Shuffling after "
            "dealing gives a rank the same samples in all epochs";
   }

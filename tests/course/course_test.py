@@ -12,6 +12,9 @@
 A mutant begins with `// rejected by: TEST` and `// because: WORDS`: that test must be
 the first to fail, and its message must contain those words. Its region `top` is
 inserted before the first line of the file.
+
+The lessons' tests draw with seed 0 here, and with a random one for learners. Verdicts
+must not depend on it: LOCKSTEP_LESSON_SEED=7 ctest --test-dir build/release -R '^course'.
 """
 
 import gzip
@@ -26,6 +29,7 @@ import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PROGRAM = os.environ.get("LOCKSTEP_BIN", str(ROOT / "build/release/lockstep"))
+os.environ.setdefault("LOCKSTEP_LESSON_SEED", "0")
 MARKER = re.compile(r"^\s*(?://|#)\s*\[(/?)(solution[\w-]*|top)\]\s*$")
 
 
