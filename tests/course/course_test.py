@@ -13,8 +13,10 @@ A mutant begins with `// rejected by: TEST` and `// because: WORDS`: that test m
 the first to fail, and its message must contain those words. Its region `top` is
 inserted before the first line of the file.
 
-The lessons' tests draw with seed 0 here, and with a random one for learners. Verdicts
-must not depend on it: LOCKSTEP_LESSON_SEED=7 ctest --test-dir build/release -R '^course'.
+The lessons' tests draw with seed 0 here, and with a random one for learners. No verdict
+may depend on it:
+
+    LOCKSTEP_LESSON_SEED=7 ctest --test-dir build/release -R '^course'
 """
 
 import gzip
