@@ -46,6 +46,26 @@ TEST(RecordedBatches, LieOnALine) {
   }
 }
 
+// The first step of a run has other operations than the rest, whatever its length.
+TEST(RecordedBatches, AreOfStepsThatPlanNoKernels) {
+  Trace trace = read_trace(std::string(LOCKSTEP_SOURCE_DIR) +
+                           "/lessons/20-emulation/trace.json.gz");
+  const int64_t shorter = recorded_step(trace).number;
+  const auto plan_in = [&](int64_t step) {
+    for (Event event : trace.events) {
+      if (!event.is(categories::op) || event.step != step) continue;
+      event.name = "lockstep::create_plan";
+      trace.events.push_back(event);
+      return;
+    }
+  };
+  plan_in(shorter);
+  const int64_t other = recorded_step(trace).number;
+  EXPECT_NE(other, shorter);
+  plan_in(other);
+  EXPECT_EQ(recorded_step(trace).number, shorter) << "there are no others";
+}
+
 std::string why_not(const Trace& trace, const ConstructedProgram& program) {
   try {
     construct(trace, program);

@@ -33,10 +33,22 @@ bool is_whole(const Step& step) {
          step.has_phase(phases::backward) && step.has_phase(phases::optimizer);
 }
 
+/// Leaves out steps in which the host planned kernels (engine/backends/backend.cpp), as
+/// the first one of a run, unless there are no others: later steps do not do so.
+void leave_out_planning(std::vector<Step>& steps, const Trace& trace) {
+  std::set<int64_t> planning;
+  for (const Event& event : trace.events) {
+    if (event.name == "lockstep::create_plan") planning.insert(event.step);
+  }
+  const auto plans = [&](const Step& step) { return planning.contains(step.number); };
+  if (!std::all_of(steps.begin(), steps.end(), plans)) std::erase_if(steps, plans);
+}
+
 Step median_step(const Trace& trace) {
   std::vector<Step> steps = find_steps(trace);
   std::erase_if(steps, [](const Step& step) { return !is_whole(step); });
   if (steps.empty()) refuse("this trace has no complete training step");
+  leave_out_planning(steps, trace);
   const auto middle = steps.begin() + static_cast<int64_t>((steps.size() - 1) / 2);
   std::nth_element(
       steps.begin(), middle, steps.end(),

@@ -33,7 +33,8 @@ struct RecordedStep {
   int64_t begin = 0;  ///< of the step in the trace, ns
 };
 
-/// Returns the training step of median length. A batch that a loader's worker fetched
+/// Returns the training step of median length, if possible of those after the first,
+/// which plans kernels. A batch that a loader's worker fetched
 /// meanwhile is left out: how long the step waited for its data is kept. Throws
 /// std::runtime_error if the trace is not of one device that computes, or has no
 /// complete training step.
