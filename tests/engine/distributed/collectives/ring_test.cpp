@@ -119,7 +119,7 @@ TEST_P(RingFailure, ADifferentOrderIsRefused) {
 TEST_P(RingFailure, WhoDoesNotComeIsNamedByThoseWhoWait) {
   // The time-out is for the barrier, too: on a busy machine that takes a while.
   const auto said = test::messages_of_ranks(
-      {3, GetParam(), DeviceType::reference, Milliseconds(1500)}, [](Rank& rank) {
+      {3, GetParam(), DeviceType::reference, Milliseconds(2500)}, [](Rank& rank) {
         rank.group->barrier(rank.device);  // connects before any rank is late
         if (rank.rank == 2) return;
         rank.group->all_reduce(mine(rank, 9, DType::f64)).synchronize();

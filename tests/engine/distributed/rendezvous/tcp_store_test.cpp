@@ -151,8 +151,9 @@ TEST(TcpStore, DoesNotWaitForeverForASilentServer) {
   // The same for a store that has stopped reading and whose buffers are full.
   OtherProgram stopped;
   std::thread thread([&] { stopped.handshake(); });
-  TcpStore store(kLocal, stopped.port(), milliseconds(50));
+  TcpStore store(kLocal, stopped.port(), kForPeers);
   thread.join();
+  store.set_timeout(milliseconds(50));
   const std::string large(1'000'000, 'x');
   for (int i = 0; i < 5; ++i) expect_unanswered([&] { store.set("key", large); });
 }
