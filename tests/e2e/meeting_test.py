@@ -136,7 +136,7 @@ class Meeting(TempTest):
         """All learn from rank 0 who is missing, and need not wait for longer."""
         url = f"tcp://127.0.0.1:{free_port()}"
         ranks = []
-        for rank, more in ((2, []), (0, ["--rdzv-timeout", 1.5])):
+        for rank, more in ((2, []), (0, ["--rdzv-timeout", 3.5])):
             ranks.append(self.start(["--world-size", 4, "--rank", rank, "--dist-url",
                                      url, "--timeout", 600, *more]))
             ranks[-1].wait_for("is waiting for the others")

@@ -89,11 +89,12 @@ class Mpi(TempTest):
                       "mpirun", err)
 
     def test_a_rank_that_is_killed_ends_the_job(self):
+        mark = ["--seed", os.getpid()]  # identifies our processes
         started = Run([*TOY64, "--steps", 100000, "--epochs", 100000, "-p", 1,
-                       "--dist-backend", "mpi"], before=mpirun(2))
+                       "--dist-backend", "mpi", *mark], before=mpirun(2))
         self.addCleanup(started.kill)
         started.wait_for(STEP)
-        for pid in processes_with(["--dist-backend", "mpi"]):
+        for pid in processes_with(mark):
             if environment_of(pid).get("OMPI_COMM_WORLD_RANK") == "1":
                 os.kill(pid, signal.SIGKILL)
         self.assertNotEqual(started.end(), 0)

