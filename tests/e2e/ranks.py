@@ -3,6 +3,7 @@
 import os
 import pathlib
 import random
+import re
 import signal
 import socket
 import subprocess
@@ -148,6 +149,13 @@ def is_listening(port):
         return True
     except OSError:
         return False
+
+
+def without_own_pause(text):
+    """What a rank says of another, without the note that it has itself had no CPU time
+    for a while: that is true on a busy machine."""
+    return re.sub(r"^this rank was itself stopped, or had no CPU time, for [\d.]+ s, so "
+                  r"the others may have ended without it: ", "", text)
 
 
 def together(words, folders, **environment):

@@ -44,11 +44,12 @@ fs::path temporary_file(const char* name) {
          ("lockstep-shared-" + std::to_string(::getpid()) + "-" + name);
 }
 
-/// Eight steps of each worker, of which four are recorded, and the evaluation.
-Trace recorded_run(RunConfig config) {
+/// By default, eight steps of each worker, of which four are recorded, and the
+/// evaluation.
+Trace recorded_run(RunConfig config, const char* steps = "2:6") {
   const fs::path file = temporary_file("trace.json");
   config.output.trace = file;
-  config.output.trace_steps = "2:6";
+  config.output.trace_steps = steps;
   Trace trace;
   EXPECT_EQ(run_training(config, &trace), 0);
   fs::remove(file);
@@ -188,7 +189,9 @@ TEST(SharedRuns, CheckRejectsWhatALockForbids) {
 }
 
 TEST(SharedRuns, AWaitForTheLockNamesTheHoldersUpdate) {
-  const Trace trace = recorded_run(shared_config(train::Mode::locked));
+  RunConfig config = shared_config(train::Mode::locked);
+  config.data.length = 12 * 160;  // so many steps that some do wait
+  const Trace trace = recorded_run(config, "2:120");
   std::map<int64_t, const Event*> by_id;
   for (const Event& event : trace.events) by_id[event.id] = &event;
   int waits = 0;
@@ -199,7 +202,7 @@ TEST(SharedRuns, AWaitForTheLockNamesTheHoldersUpdate) {
       EXPECT_EQ(by_id.at(id)->name, tracer::names::update_shared);
     }
   }
-  EXPECT_GT(waits, 0) << "three workers begin at the same time";
+  EXPECT_GT(waits, 0) << "three workers hold the lock for most of their time";
 }
 
 TEST(SharedRuns, SummarySaysAtLeastHowManyUpdatesWereLost) {
