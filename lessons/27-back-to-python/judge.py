@@ -29,7 +29,7 @@ from guards import (Reference, all_reduce, calls, guard_references, note_calls,
 WORLD, WIDTH, LAYERS, ROWS = 3, 256, 6, 4
 LATE = 4  # seconds that the other ranks wait for rank 0's hooks to return
 SOON = 2  # the most seconds that the last rank waits for rank 0 to wait
-PATIENCE = 9  # seconds for one part
+PATIENCE = 15  # seconds for one part; longer than those of a collective, below
 ROUNDING = 1e-12  # relative
 
 

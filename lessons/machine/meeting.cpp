@@ -10,7 +10,7 @@ void Meeting::arrive() {
   ++arrived_;
   changed_.notify_all();
   const auto over = [this] { return arrived_ == expected_ || missed_ > 0; };
-  if (!changed_.wait_for(lock, std::chrono::seconds(2), over)) {
+  if (!changed_.wait_for(lock, std::chrono::seconds(4), over)) {
     missed_ = expected_ - arrived_;
   }
 }

@@ -8,7 +8,7 @@
 
 namespace lockstep::lessons {
 
-/// Where calls wait for each other, for at most two seconds. Thread-safe; `missed` and
+/// Where calls wait for each other, for at most four seconds. Thread-safe; `missed` and
 /// `threads` must be called after all calls have returned.
 class Meeting {
  public:
