@@ -154,8 +154,8 @@ def is_listening(port):
 def without_own_pause(text):
     """What a rank says of another, without the note that it has itself had no CPU time
     for a while: that is true on a busy machine."""
-    return re.sub(r"^this rank was itself stopped, or had no CPU time, for [\d.]+ s, so "
-                  r"the others may have ended without it: ", "", text)
+    return re.sub(r"^this rank was itself stopped, or had no CPU time, for [\d.]+ s, "
+                  r"so the others may have ended without it: ", "", text)
 
 
 def together(words, folders, **environment):

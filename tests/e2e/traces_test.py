@@ -1,10 +1,12 @@
 """Traces of real kernels, and the output of the trace commands."""
 
+import bisect
 import json
 import os
 import sys
 import tempfile
 import unittest
+from collections import Counter
 
 from support import TempTest, expect_schema, read_trace, run
 
@@ -44,17 +46,20 @@ class Traces(TempTest):
         expect_schema(read_trace(file) for file in self.files.values())
 
     def test_the_recorded_edges_explain_the_step(self):
-        # Uses the best step, and records again if there is no good one: on a busy
-        # machine a waiting thread may wake up late, which no dependency explains.
+        """Or the thread that trains woke up late, which no dependency explains. Uses
+        the best step, and records again if there is no good one."""
         for (arch, mode), file in self.files.items():
-            for _ in range(3):
+            for attempt in range(3):
+                if attempt > 0:
+                    file = self.record(self.path("again.json.gz"), arch, mode)
+                late = late_wake_ups(read_trace(file))
                 summary = json.loads(run("trace", "summary", "--json", file)[0])
                 unexplained = min(
-                    abs(1 - step["longest_path_seconds"] / step["seconds"])
+                    (abs(step["seconds"] - step["longest_path_seconds"])
+                     - late[step["step"]]) / step["seconds"]
                     for step in summary["train"]["steps"])
                 if unexplained < 0.02:
                     break
-                file = self.record(self.path("again.json.gz"), arch, mode)
             self.assertLess(unexplained, 0.02)
 
     def test_measured_emulation_is_exact(self):
@@ -73,16 +78,20 @@ class Traces(TempTest):
                       "within 20 µs; copies: 12 GB/s + 10 µs, one at a time out of a "
                       "device and one at a time into it\n", text)
         self.assertIn(f"=> trace written: {out} (3 steps)\n", text)
+        # The host's pace is recorded: in one step a thread may have had no core.
+        self.assertTrue(any(self.overlaps(trace, step) for step in (1, 2, 3)))
+
+    def overlaps(self, trace, step):
+        """Whether the forwards of four devices run at the same time in the step."""
         spans = {}
         for e in trace["traceEvents"]:
             if (e.get("cat") == "kernel" and e["args"].get("phase") == "parallel_apply"
-                    and e["args"]["step"] == 1):
+                    and e["args"]["step"] == step):
                 begin, end = spans.get(e["args"]["device"], (e["ts"], e["ts"]))
                 spans[e["args"]["device"]] = (min(begin, e["ts"]),
                                               max(end, e["ts"] + e["dur"]))
         self.assertEqual(sorted(spans), [0, 1, 2, 3])
-        self.assertLess(max(b for b, _ in spans.values()),
-                        min(e for _, e in spans.values()))
+        return max(b for b, _ in spans.values()) < min(e for _, e in spans.values())
 
     def test_who_calls_forward(self):
         text, _ = run("trace", "summary", "--calls", self.files["resnet18", "single"])
@@ -114,6 +123,25 @@ class Traces(TempTest):
                       + line(forward["file"], forward["line"]))
         conv = calls["Conv2d.__call__"]
         self.assertIn("(*", line(conv["file"], conv["line"]))
+
+
+def late_wake_ups(trace):
+    """By step, the seconds for which the thread that trains went on waiting although
+    nothing that it could wait for was running: from the last end of an event of any
+    other thread to the end of the wait."""
+    spans = [e for e in trace["traceEvents"] if e["ph"] == "X"]
+    trains = {(e["pid"], e["tid"]) for e in spans
+              if e["cat"] == "phase" and e["name"] == "step"}
+    ends = sorted(e["ts"] + e["dur"] for e in spans
+                  if (e["pid"], e["tid"]) not in trains)
+    late = Counter()
+    for e in spans:
+        if e["cat"] == "sync" and (e["pid"], e["tid"]) in trains:
+            end = e["ts"] + e["dur"]
+            before = bisect.bisect_right(ends, end)
+            last = ends[before - 1] if before > 0 else 0
+            late[e["args"]["step"]] += (end - max(e["ts"], last)) / 1e6
+    return late
 
 
 def times(trace):
