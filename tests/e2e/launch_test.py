@@ -112,7 +112,7 @@ class Survivors(TempTest):
     def start(self, *words):
         url = f"tcp://127.0.0.1:{free_port()}"
         ranks = [Run([*TOY64, "--dist-url", url, "--world-size", 2, "--rank", rank,
-                      "--epochs", 9999, "-p", 1, "--timeout", 5, "--trace",
+                      "--epochs", 9999, "-p", 1, "--timeout", 20, "--trace",
                       self.path("t.json"), *words]) for rank in (0, 1)]
         for rank in ranks:
             self.addCleanup(rank.kill)

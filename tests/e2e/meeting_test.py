@@ -10,7 +10,7 @@ from machines import Machines
 from ranks import STEP, TOY, Run, free_port, group_members
 from support import TempTest, run
 
-ONE = [*TOY, "--length", 60, "--timeout", 5]
+ONE = [*TOY, "--length", 60, "--timeout", 20]
 
 
 class Meeting(TempTest):
@@ -75,7 +75,8 @@ class Meeting(TempTest):
 
     def test_world_sizes_that_differ(self):
         url = f"tcp://127.0.0.1:{free_port()}"
-        first, second, wrong = self.by_hand(url, (3, 3, 4), (0, 1, 2))
+        first, second, wrong = self.by_hand(url, (3, 3, 4), (0, 1, 2),
+                                            more=["--timeout", 5])
         for rank in (first, second, wrong):
             self.assertEqual(rank.end(), 1)
         self.assertRegex(wrong.err[0], r"rank [012] \(pid \d+ on \S+\) has world size "
