@@ -11,12 +11,14 @@
 #include <utility>
 
 #include "base/program.h"
+#include "engine/backends/backend.h"
 #include "engine/data/cifar10.h"
 #include "engine/data/generated.h"
 #include "engine/data/image_folder.h"
 #include "engine/data/rank_sampler.h"
 #include "engine/data/sparse.h"
 #include "engine/plan/launch_arithmetic.h"
+#include "engine/runtime/pinned_memory.h"
 #include "run/environment.h"
 #include "run/printable.h"
 
@@ -207,12 +209,22 @@ void skip(const std::string& why) {
   std::fprintf(stderr, "lockstep: skipped %s\n", printable(why).c_str());
 }
 
+/// Returns pinned memory for GPUs, which copy from it without a buffer.
+std::pmr::memory_resource* memory_of_batches(const RunConfig& c) {
+  runtime::PinnedMemory* pinned = nullptr;
+  if (c.device.type == DeviceType::cuda) {
+    pinned = backend_of(DeviceType::cuda).driver()->pinned_memory();
+  }
+  return pinned ? pinned : std::pmr::new_delete_resource();
+}
+
 data::LoaderOptions loader_options(const RunConfig& c, const RankPlace& place) {
   data::LoaderOptions loader;
   loader.batch_size = rank_batch(c, place);
   loader.workers = plan::per_process_workers(c.data.workers, place.local_world);
   loader.seed = c.recipe.seed;
   loader.timeout = c.data.loader_timeout;
+  loader.memory = memory_of_batches(c);
   if (c.data.on_bad_image == OnBadImage::skip) loader.on_bad_sample = skip;
   return loader;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory_resource>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -61,11 +62,29 @@ class Dataset {
   }
 };
 
+/// Allocates from a memory resource that moves with the container, unlike that of
+/// std::pmr::polymorphic_allocator: a batch stays in the memory in which it was made.
+template <typename T>
+struct BatchAllocator {
+  using value_type = T;
+  using propagate_on_container_move_assignment = std::true_type;
+
+  std::pmr::memory_resource* memory = std::pmr::new_delete_resource();
+
+  T* allocate(size_t n) {
+    return static_cast<T*>(memory->allocate(n * sizeof(T), alignof(T)));
+  }
+  void deallocate(T* data, size_t n) {
+    memory->deallocate(data, n * sizeof(T), alignof(T));
+  }
+  bool operator==(const BatchAllocator&) const = default;
+};
+
 /// The data loader's output: `shape[0]` consecutive samples in host memory.
 struct Batch {
-  std::vector<int64_t> shape;    ///< N,C,H,W for images; N,F for feature vectors
-  std::vector<float> images;     ///< row-major, product(shape) elements
-  std::vector<int64_t> labels;   ///< N class indices
+  std::vector<int64_t> shape;  ///< N,C,H,W for images; N,F for feature vectors
+  std::vector<float, BatchAllocator<float>> images;  ///< row-major, product(shape)
+  std::vector<int64_t> labels;                       ///< N class indices
   std::vector<std::string> bad;  ///< why samples were omitted, if allowed
 
   int64_t size() const { return static_cast<int64_t>(labels.size()); }

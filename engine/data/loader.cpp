@@ -144,6 +144,7 @@ Batch BatchMaker::make(int64_t batch, int worker) const {
 
   Batch made;
   made.shape = dataset_->sample_shape();
+  made.images = decltype(made.images)({options_.memory});
   made.images.resize(indices.size() * numbers_of(made.shape));
   for (const int64_t index : indices) {
     if (worker != kCallingThread) current_[worker] = index;

@@ -26,6 +26,10 @@ struct LoaderOptions {
   bool drop_last = false;  ///< omit the last batch if it is short
   uint64_t seed = 0;       ///< for shuffling and augmentation
 
+  /// Where the images of batches are made, such as page-locked memory (`pin_memory` in
+  /// PyTorch). Must be thread-safe and outlive all batches.
+  std::pmr::memory_resource* memory = std::pmr::new_delete_resource();
+
   /// A custom order, such as one rank's share; cannot be combined with `shuffle`.
   std::shared_ptr<const Sampler> sampler;
 

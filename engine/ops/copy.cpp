@@ -6,6 +6,7 @@
 #include "engine/ops/ops.h"
 #include "engine/runtime/device_context.h"
 #include "engine/runtime/pace.h"
+#include "engine/runtime/pinned_memory.h"
 #include "tracer/format/keys.h"
 
 namespace lockstep::ops {
@@ -62,6 +63,11 @@ runtime::EventPtr receive(const Tensor& x, const Tensor& destination,
     destination.storage()->record_stream(receiver.copy());
   }
   runtime::EventPtr done = receiver.copy().enqueue(std::move(task));
+  if (x.device().is_host() && receiver.driver()) {
+    if (runtime::PinnedMemory* memory = receiver.driver()->pinned_memory()) {
+      memory->read_by(x.view().data, done);
+    }
+  }
   if (runtime::options().launch_blocking) receiver.synchronize();
   return done;
 }

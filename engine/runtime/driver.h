@@ -56,6 +56,8 @@ class Queue {
   virtual void end_range() = 0;
 };
 
+class PinnedMemory;
+
 /// One kind of hardware. Thread-safe. Calls throw std::runtime_error naming the driver
 /// call that failed.
 class Driver {
@@ -68,13 +70,17 @@ class Driver {
   /// Returns the calling worker's queue.
   virtual Queue& current_queue() = 0;
   /// Copies `bytes` bytes on the calling worker's queue, between two devices or between
-  /// a device and the host. On return, host memory has been read or written.
+  /// a device and the host. On return, host memory has been read or written, except
+  /// that pinned memory may be read later.
   virtual void copy(void* to, Device to_device, const void* from, Device from_device,
                     size_t bytes) = 0;
   /// On the calling worker's queue, sets into[i] = op(into[i], from[i]) for all
   /// i < numel. `into` must be on the worker's device.
   virtual void reduce(void* into, Device into_device, const void* from,
                       Device from_device, int64_t numel, DType dtype, ReduceOp op) = 0;
+  /// Returns memory from which copies to the devices need no buffer on their way; null
+  /// if there is none.
+  virtual PinnedMemory* pinned_memory() { return nullptr; }
 };
 
 }  // namespace lockstep::runtime

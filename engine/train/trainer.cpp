@@ -295,9 +295,9 @@ StepResult Trainer::step(data::DataLoader& loader, bool train, const Turn& turn,
   Inputs host, inputs;
   {
     tracer::Phase phase("data");
-    const data::Batch batch = *loader.next();
+    data::Batch batch = *loader.next();
     if (is_skipped(batch, reduce)) return step.result;
-    host = load(batch);
+    host = load(std::move(batch));
     data_seconds = step.seconds();
   }
   {
@@ -342,17 +342,17 @@ Turn Trainer::turn_of(int64_t batch, int64_t batches, int64_t last_step) const {
 void Trainer::forward_only(data::DataLoader& loader, int64_t last_step) {
   loader.start_epoch(0);
   while (!ended(last_step, true)) {
-    const auto batch = loader.next();
+    auto batch = loader.next();
     if (!batch) break;
     if (before_step) before_step(next_step_);
-    const StepResult result = forward_step(*batch);
+    const StepResult result = forward_step(std::move(*batch));
     if (after_step) after_step(result);
   }
 }
 
-StepResult Trainer::forward_step(const data::Batch& batch) {
+StepResult Trainer::forward_step(data::Batch batch) {
   Step step(*this, false);
-  Inputs host = load(batch);
+  Inputs host = load(std::move(batch));
   Tensor images = host.images, output;
   if (input_on_device0()) {
     tracer::Phase phase("h2d");

@@ -160,7 +160,7 @@ class Trainer {
   }
   bool has_remote_stages() const { return pipeline_ && options_.group; }
   optim::SumOverRanks sum_of_stages() const;
-  Inputs load(const data::Batch& batch);
+  Inputs load(data::Batch batch);
   bool input_on_device0() const {
     return hybrid_ ? false : !wrapper_ || options_.input_on_device0;
   }
@@ -168,7 +168,7 @@ class Trainer {
   Turn turn_of(int64_t batch, int64_t batches, int64_t last_step) const;
   StepResult step(data::DataLoader& loader, bool train, const Turn& turn, bool reduce,
                   double& data_seconds);
-  StepResult forward_step(const data::Batch& batch);
+  StepResult forward_step(data::Batch batch);
   EpochResult run(data::DataLoader& loader, bool train, const std::string& prefix,
                   int64_t last_step, bool reduce, int64_t first = 0);
   void reduce_metrics(StepResult& result);

@@ -8,16 +8,30 @@
 namespace lockstep::train {
 namespace keys = tracer::keys;
 
-Trainer::Inputs Trainer::load(const data::Batch& batch) {
-  Inputs inputs;
-  inputs.images = Tensor::empty(Shape(batch.shape), kHost, options_.dtype);
-  if (options_.dtype == DType::f64) {
-    std::copy(batch.images.begin(), batch.images.end(), inputs.images.data<double>());
-  } else {
-    std::copy(batch.images.begin(), batch.images.end(), inputs.images.data<float>());
+namespace {
+
+/// Returns a tensor whose memory is that of the batch's images, or a copy in float64.
+Tensor images_of(data::Batch batch, DType dtype) {
+  const Shape sizes(batch.shape);
+  if (dtype == DType::f64) {
+    const Tensor images = Tensor::empty(sizes, kHost, dtype);
+    std::copy(batch.images.begin(), batch.images.end(), images.data<double>());
+    return images;
   }
+  const auto made = std::make_shared<data::Batch>(std::move(batch));
+  const std::shared_ptr<char[]> memory(made,
+                                       reinterpret_cast<char*>(made->images.data()));
+  const size_t bytes = made->images.size() * sizeof(float);
+  return {std::make_shared<Storage>(memory, bytes), 0, {sizes, dtype, nullptr}};
+}
+
+}  // namespace
+
+Trainer::Inputs Trainer::load(data::Batch batch) {
+  Inputs inputs;
   inputs.labels = Tensor::empty({batch.size()}, kHost, DType::i64);
   std::copy(batch.labels.begin(), batch.labels.end(), inputs.labels.data<int64_t>());
+  inputs.images = images_of(std::move(batch), options_.dtype);
   return inputs;
 }
 

@@ -6,6 +6,7 @@
 #include "engine/backends/cuda/gpu.h"
 #include "engine/backends/cuda/gpus.h"
 #include "engine/backends/cuda/status.h"
+#include "engine/runtime/pinned_memory.h"
 
 namespace lockstep::cuda {
 namespace {
@@ -107,5 +108,18 @@ void CudaDriver::reduce(void* into, Device into_device, const void* from,
   reduce_elements<Gpu>(into, here, numel, dtype, op);
   check(cudaFreeAsync(here, stream), "cudaFreeAsync");
 }
+
+runtime::PinnedMemory& pinned_memory() {
+  static auto* const memory = new runtime::PinnedMemory([](size_t bytes) -> void* {
+    const GpuScope scope(planning_gpu());
+    void* data = nullptr;
+    if (cudaHostAlloc(&data, bytes, cudaHostAllocPortable) == cudaSuccess) return data;
+    cudaGetLastError();  // clear the error: ordinary memory is slower, no failure
+    return nullptr;
+  });
+  return *memory;
+}
+
+runtime::PinnedMemory* CudaDriver::pinned_memory() { return &cuda::pinned_memory(); }
 
 }  // namespace lockstep::cuda

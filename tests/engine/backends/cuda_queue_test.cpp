@@ -1,10 +1,14 @@
 // What the host pays for a GPU's queue: marks (CUDA events) that are recorded only
 // where somebody waits, reads that need none, and choices by time on an idle device.
+#include <algorithm>
 #include <chrono>
 #include <future>
+#include <memory>
+#include <thread>
 
 #include "engine/ops/copy.h"
 #include "engine/ops/ops.h"
+#include "engine/runtime/pinned_memory.h"
 #include "tests/engine/backends/cuda_device.h"
 #include "tests/engine/backends/shapes.h"
 #include "tests/engine/runtime/gate.h"
@@ -78,6 +82,32 @@ TEST_P(CudaQueues, SeveralScalarsAreReadWithOneCopy) {
     EXPECT_EQ(tracer::int_arg(event.args, "bytes", -1), 3 * 4);
   }
   EXPECT_EQ(copies, 1);
+}
+
+/// The batch's memory is free once the copy has been handed over, before it has run.
+TEST_P(CudaQueues, APinnedBatchIsNotOverwrittenBeforeItsCopyHasRun) {
+  if (real()) GTEST_SKIP() << "only the simulated GPU can be paused";
+  static constexpr int64_t kValues = 1 << 16;
+  static constexpr size_t kBytes = kValues * sizeof(float);
+  auto& memory = *context().driver()->pinned_memory();
+  const auto batch = [&memory](float value) {
+    std::shared_ptr<char[]> data(
+        static_cast<char*>(memory.allocate(kBytes)),
+        [&memory](char* data) { memory.deallocate(data, kBytes); });
+    std::fill_n(reinterpret_cast<float*>(data.get()), kValues, value);
+    return Tensor(std::make_shared<Storage>(data, kBytes), 0, {{kValues}});
+  };
+  const int64_t before = test::direct_copies();
+  test::pause_gpus(true);
+  Tensor first = batch(1);
+  const Tensor there = ops::copy_to(first, kGpu, {"h2d", "images"});
+  const std::weak_ptr<Storage> read = first.storage();
+  first = Tensor();
+  while (!read.expired()) std::this_thread::yield();
+  const Tensor second = batch(2);
+  test::pause_gpus(false);
+  EXPECT_EQ(test::values_of(there), std::vector<double>(kValues, 1));
+  EXPECT_EQ(test::direct_copies() - before, 1);
 }
 
 TEST_P(CudaQueues, KernelsAreTimedOnAnIdleDevice) {

@@ -13,6 +13,7 @@
 #include "engine/backends/cuda/plans/table.h"
 #include "engine/backends/load_cuda.h"
 #include "engine/parallel/device_group.h"
+#include "engine/runtime/pinned_memory.h"
 #include "tests/engine/backends/host_machine.h"
 #include "tracer/record/recorder.h"
 
@@ -21,6 +22,8 @@ namespace {
 
 bool simulated = false;
 std::atomic<int64_t> marks = 0;       // recorded in queues
+std::atomic<int64_t> direct = 0;      // copies from pinned memory
+std::atomic<bool> paused = false;     // see pause_gpus
 std::atomic<int64_t> unfinished = 0;  // launches that have not run yet
 std::atomic<int64_t> disturbed = 0;   // kernels chosen by time while others ran
 
@@ -150,6 +153,7 @@ class FakeQueue : public runtime::Queue {
         next = std::move(queue_.front());
         queue_.pop_front();
       }
+      paused.wait(true);
       next();
       --unfinished;
     }
@@ -219,6 +223,11 @@ struct FakeDriver : runtime::Driver {
   runtime::Queue& current_queue() override { return *current; }
   void copy(void* to, Device to_device, const void* from, Device from_device,
             size_t bytes) override {
+    if (from_device.is_host() && memory_.contains(from)) {
+      ++direct;
+      current->launch([=] { std::memcpy(to, from, bytes); });
+      return;
+    }
     if (from_device.is_host()) {  // the caller may reuse `from` on return
       const auto* start = static_cast<const char*>(from);
       auto staged = std::make_shared<std::vector<char>>(start, start + bytes);
@@ -247,6 +256,10 @@ struct FakeDriver : runtime::Driver {
     current->launch(
         [=] { cuda::reduce_elements<HostMachine>(into, from, numel, dtype, op); });
   }
+  runtime::PinnedMemory* pinned_memory() override { return &memory_; }
+
+ private:
+  runtime::PinnedMemory memory_{[](size_t bytes) { return std::malloc(bytes); }};
 };
 
 struct FakeBackend : Backend {
@@ -317,6 +330,13 @@ std::vector<tracer::DeviceActivity> profiled_work() {
 }
 
 int64_t marks_recorded() { return marks; }
+
+int64_t direct_copies() { return direct; }
+
+void pause_gpus(bool pause) {
+  paused = pause;
+  paused.notify_all();
+}
 
 int64_t disturbed_choices() { return disturbed; }
 

@@ -19,6 +19,10 @@ inline constexpr size_t kGpus = 3;
 bool gpus_are_simulated();
 /// Returns how many marks (CUDA events) have been recorded in all queues.
 int64_t marks_recorded();
+/// Returns how many copies have read pinned memory directly.
+int64_t direct_copies();
+/// While paused, simulated GPUs take no further work from their queues.
+void pause_gpus(bool paused);
 /// Returns how many kernels `--benchmark` chose while other work was unfinished.
 int64_t disturbed_choices();
 /// The simulated GPUs as the module that the engine loads

@@ -3,6 +3,7 @@
 #include "engine/train/step_graph.h"
 
 #include "engine/data/generated.h"
+#include "engine/runtime/pinned_memory.h"
 #include "engine/train/trainer.h"
 #include "tests/engine/backends/cuda_device.h"
 #include "tests/engine/parallel/nets.h"
@@ -35,11 +36,14 @@ nn::ModulePtr small_net() {
   return net;
 }
 
+/// Batches are in pinned memory, as in `train`.
 std::unique_ptr<data::DataLoader> loader() {
   return std::make_unique<data::DataLoader>(
       std::make_shared<data::Generated>(std::vector<int64_t>{3, kSize, kSize}, kClasses,
                                         kPictures),
-      data::LoaderOptions{.batch_size = kBatch, .shuffle = true});
+      data::LoaderOptions{.batch_size = kBatch,
+                          .shuffle = true,
+                          .memory = runtime::context(kGpu).driver()->pinned_memory()});
 }
 
 struct Trained {

@@ -1,0 +1,58 @@
+// Page-locked main memory for batches: PyTorch's `pin_memory=True`.
+//
+// Hardware can read page-locked memory by itself. From any other memory, the host first
+// copies to a page-locked buffer. In return, such memory is still being read when the
+// call that enqueues the copy has returned, so that a freed block may be reused only
+// after the copies that read it. Source: ATen/core/CachingHostAllocator.h.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <map>
+#include <memory_resource>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "engine/runtime/event.h"
+
+namespace lockstep::runtime {
+
+/// Keeps freed blocks for reuse: locking pages takes milliseconds. A loader and its
+/// training loop have a few batches at a time, so there are a few blocks, in turns.
+/// Never returns memory to the system. Thread-safe.
+class PinnedMemory : public std::pmr::memory_resource {
+ public:
+  /// `lock` returns `bytes` bytes of page-locked memory, or null if there are no more;
+  /// blocks are then ordinary memory.
+  explicit PinnedMemory(std::function<void*(size_t bytes)> lock)
+      : lock_(std::move(lock)) {}
+
+  /// Returns true if `data` is in a page-locked block.
+  bool contains(const void* data);
+
+  /// Declares that a copy reads the block that contains `data`. Does nothing if no
+  /// block does. Must be called before the block is freed.
+  void read_by(const void* data, EventPtr copy);
+
+ private:
+  struct Block {
+    size_t bytes = 0;
+    bool used = false;
+    std::vector<EventPtr> readers;
+  };
+  using Blocks = std::map<const char*, Block, std::greater<>>;  // by address
+
+  void* do_allocate(size_t bytes, size_t alignment) override;
+  void do_deallocate(void* data, size_t bytes, size_t alignment) override;
+  bool do_is_equal(const memory_resource& other) const noexcept override {
+    return this == &other;
+  }
+  Blocks::iterator block_of(const void* data);
+
+  const std::function<void*(size_t bytes)> lock_;
+  std::mutex mutex_;  ///< guards blocks_
+  Blocks blocks_;
+};
+
+}  // namespace lockstep::runtime
