@@ -38,7 +38,9 @@ void refuse_unread(const char* what,
 
 DataSets open_random(const RunConfig& c) {
   refuse_unread("random samples",
-                {{"--image-size", c.data.image_size}, {"--classes", c.data.classes}});
+                {{"--image-size", c.data.image_size},
+                 {"--classes", c.data.classes},
+                 {"--normalize-on-device", c.data.normalize_on_device}});
   const int64_t length = c.data.length > 0 ? c.data.length : 100;
   auto samples = std::make_shared<data::RandomDataset>(length, 5, c.recipe.seed);
   return {"random", "random samples", samples, samples};
@@ -59,7 +61,9 @@ DataSets open_generated(const RunConfig& c) {
 
 DataSets open_sparse(const RunConfig& c) {
   refuse_unread("sparse samples",
-                {{"--image-size", c.data.image_size}, {"--classes", c.data.classes}});
+                {{"--image-size", c.data.image_size},
+                 {"--classes", c.data.classes},
+                 {"--normalize-on-device", c.data.normalize_on_device}});
   data::SparseShape shape;
   if (c.data.features > 0) shape.features = c.data.features;
   if (c.data.nonzeros > 0) shape.nonzeros = c.data.nonzeros;
@@ -225,6 +229,7 @@ data::LoaderOptions loader_options(const RunConfig& c, const RankPlace& place) {
   loader.seed = c.recipe.seed;
   loader.timeout = c.data.loader_timeout;
   loader.memory = memory_of_batches(c);
+  loader.bytes = c.data.normalize_on_device;
   if (c.data.on_bad_image == OnBadImage::skip) loader.on_bad_sample = skip;
   return loader;
 }

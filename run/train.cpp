@@ -10,6 +10,7 @@
 
 #include "base/container.h"
 #include "engine/backends/backend.h"
+#include "engine/data/pixels.h"
 #include "engine/models/alexnet.h"
 #include "engine/ops/ops.h"
 #include "engine/plan/chunk.h"
@@ -330,6 +331,10 @@ parallel::Devices all_devices(const train::TrainerOptions& options,
 int train_rank(const RunConfig& c, const DataSets& data, const RankPlace& place,
                const RecordingHooks& hooks, tracer::Trace* trace) {
   train::TrainerOptions options = trainer_options(c, place);
+  if (c.data.normalize_on_device) {
+    const auto& images = dynamic_cast<const data::ImageDataset&>(*data.train);
+    options.normalization = images.normalize().constants();
+  }
   const auto devices = place.is_process ? options.devices : all_devices(options, c);
   const nn::ModulePtr model = make_model(c, data, place);
   if (options.mode == train::Mode::model_parallel) {

@@ -47,6 +47,7 @@ const char* name(OpCode code) {
                                       "copy",
                                       "transpose",
                                       "flatten_many",
+                                      "normalize",
                                       "dropout",
                                       "dropout_backward",
                                       "log_softmax",

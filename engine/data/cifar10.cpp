@@ -93,12 +93,12 @@ std::span<const uint8_t> Cifar10::record(int64_t index) const {
   return std::span(records_).subspan(index * kCifar10Record, kCifar10Record);
 }
 
-int64_t Cifar10::get(int64_t index, Draws& draws, std::span<float> image) const {
+int64_t Cifar10::get_bytes(int64_t index, Draws& draws,
+                           std::span<uint8_t> planes) const {
   const auto bytes = record(index);
   const auto augmentation =
       augment_ ? Augmentation::draw(kPadding, draws) : Augmentation::none(kPadding);
-  transform(bytes.subspan(1), {32, 32}, kPadding, augmentation, cifar10_normalize(),
-            image);
+  crop_and_flip(bytes.subspan(1), {32, 32}, kPadding, augmentation, planes);
   return bytes[0];
 }
 

@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/data/dataset.h"
+#include "engine/data/pixels.h"
 
 namespace lockstep::data {
 
@@ -26,7 +26,7 @@ enum class Split { train, test };
 std::vector<std::string> cifar10_files(Split split);
 
 /// Holds the data set in memory as bytes: 154 MB for all training images.
-class Cifar10 : public Dataset {
+class Cifar10 : public ImageDataset {
  public:
   /// Reads a split from `folder` or `folder`/cifar-10-batches-bin. Images are
   /// normalised and, if requested, augmented (random crop with padding 4, random flip).
@@ -40,7 +40,9 @@ class Cifar10 : public Dataset {
   int64_t size() const override;
   std::vector<int64_t> sample_shape() const override { return {3, 32, 32}; }
   int64_t classes() const override { return kCifar10Classes; }
-  int64_t get(int64_t index, Draws& draws, std::span<float> image) const override;
+  int64_t get_bytes(int64_t index, Draws& draws,
+                    std::span<uint8_t> planes) const override;
+  const Normalize& normalize() const override { return cifar10_normalize(); }
 
   /// Returns the stored bytes of a record: label, red, green, blue.
   std::span<const uint8_t> record(int64_t index) const;

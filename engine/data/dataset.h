@@ -87,6 +87,9 @@ struct Batch {
   std::vector<int64_t> labels;                       ///< N class indices
   std::vector<std::string> bad;  ///< why samples were omitted, if allowed
 
+  /// With LoaderOptions::bytes, the images as bytes; `images` is then empty.
+  std::vector<uint8_t, BatchAllocator<uint8_t>> bytes;
+
   int64_t size() const { return static_cast<int64_t>(labels.size()); }
 };
 

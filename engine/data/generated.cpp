@@ -100,12 +100,15 @@ Generated::Generated(const std::vector<int64_t>& shape, int64_t classes, int64_t
   size_ = {shape[1], shape[2]};
 }
 
-int64_t Generated::get(int64_t index, Draws& /*draws*/, std::span<float> image) const {
-  static const Normalize normalize({0.5f, 0.5f, 0.5f}, {0.25f, 0.25f, 0.25f});
-  std::vector<uint8_t> bytes(3 * size_.pixels());
-  draw_picture(index, classes_, size_, seed_, bytes);
-  transform(bytes, size_, 0, {}, normalize, image);
+int64_t Generated::get_bytes(int64_t index, Draws& /*draws*/,
+                             std::span<uint8_t> planes) const {
+  draw_picture(index, classes_, size_, seed_, planes);
   return index % classes_;
+}
+
+const Normalize& Generated::normalize() const {
+  static const Normalize normalize({{0.5f, 0.5f, 0.5f}, {0.25f, 0.25f, 0.25f}});
+  return normalize;
 }
 
 namespace {

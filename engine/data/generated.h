@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/data/dataset.h"
+#include "engine/data/pixels.h"
 #include "engine/data/transforms.h"
 
 namespace lockstep::data {
@@ -24,7 +24,7 @@ void draw_picture(int64_t index, int64_t classes, ImageSize size, uint64_t seed,
 
 /// Images of any size that are generated on access, normalised with mean 0.5 and
 /// standard deviation 0.25, without augmentation.
-class Generated : public Dataset {
+class Generated : public ImageDataset {
  public:
   /// `shape` is 3,H,W. Throws std::runtime_error for any other shape or if `classes` is
   /// less than 1.
@@ -36,7 +36,9 @@ class Generated : public Dataset {
     return {3, size_.height, size_.width};
   }
   int64_t classes() const override { return classes_; }
-  int64_t get(int64_t index, Draws& draws, std::span<float> image) const override;
+  int64_t get_bytes(int64_t index, Draws& draws,
+                    std::span<uint8_t> planes) const override;
+  const Normalize& normalize() const override;
 
  private:
   ImageSize size_;

@@ -27,7 +27,7 @@ struct Workbench {
 };
 
 void load(const std::string& path, const std::function<View(PictureSize)>& look,
-          std::span<float> image) {
+          std::span<uint8_t> planes) {
   thread_local Workbench bench;
   View view;
   read_whole(path, bench.bytes);
@@ -35,7 +35,7 @@ void load(const std::string& path, const std::function<View(PictureSize)>& look,
   decode(bench.bytes, cut, bench.decoded);
   resize(bench.decoded, view.width, view.height, view.part, bench.between,
          bench.resized);
-  normalize(bench.resized, view.flip, imagenet_normalize(), image);
+  to_planes(bench.resized, view.flip, planes);
 }
 
 }  // namespace
@@ -61,7 +61,8 @@ ImageFolder::ImageFolder(const fs::path& folder, ImageFolderOptions options,
   }
 }
 
-int64_t ImageFolder::get(int64_t index, Draws& draws, std::span<float> image) const {
+int64_t ImageFolder::get_bytes(int64_t index, Draws& draws,
+                               std::span<uint8_t> planes) const {
   const int64_t size = options_.size;
   const std::string path = index_.path(index);
   try {
@@ -71,7 +72,7 @@ int64_t ImageFolder::get(int64_t index, Draws& draws, std::span<float> image) co
           if (options_.augment) return random_resized_crop(picture, size, draws);
           return center_crop(picture, size * 256 / kImageNetSize, size);
         },
-        image);
+        planes);
   } catch (const std::runtime_error& error) {
     throw BadSample(fmt::format("{}: {}", path, error.what()));
   }

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "engine/data/dataset.h"
+#include "engine/data/pixels.h"
 
 namespace lockstep::data {
 
@@ -67,9 +67,9 @@ struct ImageFolderOptions {
 /// The images `folder`/<class>/<image> as 3 x size x size values, normalised with the
 /// mean and standard deviation of ImageNet. The label of an image is the index of its
 /// class folder in `class_names`.
-/// `get` throws BadSample with a one-line message naming the file if it cannot be read
-/// or decoded; files are opened on access, so they may have been deleted.
-class ImageFolder : public Dataset {
+/// `get_bytes` throws BadSample with a one-line message naming the file if it cannot be
+/// read or decoded; files are opened on access, so they may have been deleted.
+class ImageFolder : public ImageDataset {
  public:
   /// Throws std::runtime_error with a one-line message if FolderIndex does, if there
   /// are more classes than options.classes, or if a class folder is not listed in
@@ -82,7 +82,9 @@ class ImageFolder : public Dataset {
     return {3, options_.size, options_.size};
   }
   int64_t classes() const override { return options_.classes; }
-  int64_t get(int64_t index, Draws& draws, std::span<float> image) const override;
+  int64_t get_bytes(int64_t index, Draws& draws,
+                    std::span<uint8_t> planes) const override;
+  const Normalize& normalize() const override { return imagenet_normalize(); }
 
   std::string describe(int64_t index) const override { return index_.path(index); }
 

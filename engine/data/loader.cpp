@@ -50,11 +50,18 @@ void check(const LoaderOptions& options) {
   }
 }
 
+const ImageDataset* as_images(const Dataset& dataset) {
+  return dynamic_cast<const ImageDataset*>(&dataset);
+}
+
 }  // namespace
 
 DataLoader::DataLoader(std::shared_ptr<const Dataset> dataset, LoaderOptions options)
     : dataset_(std::move(dataset)), options_(std::move(options)) {
   check(options_);
+  if (options_.bytes && !as_images(*dataset_)) {
+    throw std::runtime_error("DataLoader: bytes requires a data set of images");
+  }
   if (options_.sampler) return;
   const int64_t length = dataset_->size();
   if (options_.shuffle) {
@@ -124,6 +131,7 @@ Batch DataLoader::wait_for(int64_t number) {
 BatchMaker::BatchMaker(std::shared_ptr<const Dataset> dataset, LoaderOptions options,
                        int64_t epoch, int64_t first)
     : dataset_(std::move(dataset)),
+      images_(options.bytes ? as_images(*dataset_) : nullptr),
       options_(std::move(options)),
       epoch_(epoch),
       batches_(cut_batches(options_.sampler->indices(epoch), options_.batch_size,
@@ -145,13 +153,18 @@ Batch BatchMaker::make(int64_t batch, int worker) const {
   Batch made;
   made.shape = dataset_->sample_shape();
   made.images = decltype(made.images)({options_.memory});
-  made.images.resize(indices.size() * numbers_of(made.shape));
+  made.bytes = decltype(made.bytes)({options_.memory});
+  const auto resize = [&](size_t samples) {
+    const size_t elements = samples * numbers_of(made.shape);
+    images_ ? made.bytes.resize(elements) : made.images.resize(elements);
+  };
+  resize(indices.size());
   for (const int64_t index : indices) {
     if (worker != kCallingThread) current_[worker] = index;
     add(batch, worker, index, made);
   }
   if (worker != kCallingThread) current_[worker] = -1;
-  made.images.resize(made.size() * numbers_of(made.shape));
+  resize(made.labels.size());
   made.shape.insert(made.shape.begin(), made.size());
 
   const int64_t end_ns = tracer::now_ns();
@@ -164,25 +177,32 @@ Batch BatchMaker::make(int64_t batch, int worker) const {
 
 /// Loads sample `index` into the next free slot of `made`, if possible.
 void BatchMaker::add(int64_t batch, int worker, int64_t index, Batch& made) const {
-  const int64_t numbers = numbers_of(made.shape);
-  const std::span image(made.images.data() + made.size() * numbers, numbers);
   try {
-    made.labels.push_back(get(batch, worker, index, image));
+    made.labels.push_back(get(batch, worker, index, made));
   } catch (const BadSample& bad) {
     if (!options_.on_bad_sample) throw;
     made.bad.push_back(bad.what());
   }
 }
 
-int64_t BatchMaker::get(int64_t batch, int worker, int64_t index,
-                        std::span<float> image) const {
+/// Writes sample `index` to the next free slot of `made`. Returns its label.
+int64_t BatchMaker::read(int64_t index, Batch& made) const {
+  Draws draws(options_.seed, epoch_, index);
+  const int64_t numbers = numbers_of(made.shape), start = made.size() * numbers;
+  if (images_) {
+    return images_->get_bytes(index, draws,
+                              {made.bytes.data() + start, size_t(numbers)});
+  }
+  return dataset_->get(index, draws, {made.images.data() + start, size_t(numbers)});
+}
+
+int64_t BatchMaker::get(int64_t batch, int worker, int64_t index, Batch& made) const {
   try {
     if (index < 0 || index >= dataset_->size()) {
       throw std::out_of_range(fmt::format("the sampler requested sample {} of {}",
                                           index, dataset_->size()));
     }
-    Draws draws(options_.seed, epoch_, index);
-    return dataset_->get(index, draws, image);
+    return read(index, made);
   } catch (const std::exception& error) {
     const bool is_bad = dynamic_cast<const BadSample*>(&error) != nullptr;
     if (is_bad && options_.on_bad_sample) throw;

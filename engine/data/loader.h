@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "engine/data/dataset.h"
+#include "engine/data/pixels.h"
 #include "engine/data/prefetcher.h"
 #include "engine/data/sampler.h"
 #include "engine/data/work_log.h"
@@ -25,6 +26,9 @@ struct LoaderOptions {
   bool shuffle = false;
   bool drop_last = false;  ///< omit the last batch if it is short
   uint64_t seed = 0;       ///< for shuffling and augmentation
+
+  /// Whether batches have the bytes of images, to be normalised later.
+  bool bytes = false;
 
   /// Where the images of batches are made, such as page-locked memory (`pin_memory` in
   /// PyTorch). Must be thread-safe and outlive all batches.
@@ -71,9 +75,11 @@ class BatchMaker {
 
  private:
   void add(int64_t batch, int worker, int64_t index, Batch& made) const;
-  int64_t get(int64_t batch, int worker, int64_t index, std::span<float> image) const;
+  int64_t get(int64_t batch, int worker, int64_t index, Batch& made) const;
+  int64_t read(int64_t index, Batch& made) const;
 
   std::shared_ptr<const Dataset> dataset_;
+  const ImageDataset* images_;  // `dataset_` if options_.bytes, otherwise null
   LoaderOptions options_;
   int64_t epoch_;
   std::vector<std::vector<int64_t>> batches_;  // sample indices of each batch
@@ -85,7 +91,8 @@ class BatchMaker {
 /// Only one thread may use a loader at a time. It may be destroyed at any time.
 class DataLoader {
  public:
-  /// Throws std::runtime_error for inconsistent options.
+  /// Throws std::runtime_error for inconsistent options, and for `bytes` of a data set
+  /// that has none.
   DataLoader(std::shared_ptr<const Dataset> dataset, LoaderOptions options);
 
   /// Returns the number of batches per epoch: Python's len(loader).

@@ -1,10 +1,9 @@
-// Transforms that turn the bytes of an image into a model's input.
+// Transforms of an image's bytes, before they are normalised (pixels.h).
 //
 // As in torchvision's recipe for CIFAR-10:
 //   RandomCrop(32, padding=4), RandomHorizontalFlip(), ToTensor(), Normalize(mean, std)
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 
@@ -31,35 +30,15 @@ struct Augmentation {
   static Augmentation draw(int64_t padding, Draws& draws);
 };
 
-/// ToTensor and Normalize: (byte / 255 - mean) / std, in float32 as torchvision
-/// computes it. Each channel uses a table of 256 values.
-class Normalize {
- public:
-  Normalize(std::array<float, 3> mean, std::array<float, 3> std);
-
-  float operator()(int channel, uint8_t byte) const { return table_[channel][byte]; }
-
- private:
-  std::array<std::array<float, 256>, 3> table_;
-};
-
-/// Returns the usual constants for CIFAR-10's training set.
-const Normalize& cifar10_normalize();
-
-/// Returns ImageNet's constants, which all torchvision models expect.
-const Normalize& imagenet_normalize();
-
-/// Normalises an image into three planes, mirrored if `flip`. REQUIRES: image has 3 ·
+/// Writes an image as three planes, mirrored if `flip`. REQUIRES: planes has 3 ·
 /// width · height elements.
-void normalize(const Picture& picture, bool flip, const Normalize& normalize,
-               std::span<float> image);
+void to_planes(const Picture& picture, bool flip, std::span<uint8_t> planes);
 
 /// Pads `bytes` with `padding` black pixels on each side, crops to the original size at
-/// (top, left), flips if requested, and normalises. Padding is added *before*
-/// normalisation, as in torchvision: it becomes -mean / std, not zero. REQUIRES: both
-/// spans have 3 · size.pixels() elements; 0 ≤ top, left ≤ 2 · padding.
-void transform(std::span<const uint8_t> bytes, ImageSize size, int64_t padding,
-               const Augmentation& augmentation, const Normalize& normalize,
-               std::span<float> image);
+/// (top, left), and flips if requested. Padding is added *before* normalisation, as in
+/// torchvision: it becomes -mean / std, not zero. REQUIRES: both spans have 3 ·
+/// size.pixels() elements; 0 ≤ top, left ≤ 2 · padding.
+void crop_and_flip(std::span<const uint8_t> bytes, ImageSize size, int64_t padding,
+                   const Augmentation& augmentation, std::span<uint8_t> planes);
 
 }  // namespace lockstep::data

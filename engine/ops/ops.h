@@ -3,6 +3,7 @@
 // the tape. All tensors of a call must be on one device. No operation blocks.
 #pragma once
 
+#include <array>
 #include <optional>
 #include <source_location>
 
@@ -64,6 +65,12 @@ Tensor mul(const Tensor& a, const Tensor& b, Site site = Site::current());
 Tensor div(const Tensor& a, const Tensor& b, Site site = Site::current());
 /// Returns the elements of all tensors as one flat tensor. Not differentiable.
 Tensor cat(const Tensors& tensors, Site site = Site::current());
+
+/// Returns (x / 255 − mean) / std, per channel, of images in bytes, N×3×H×W:
+/// torchvision's ToTensor and Normalize, computed in float32. Not differentiable.
+Tensor normalize(const Tensor& x, const std::array<float, 3>& mean,
+                 const std::array<float, 3>& std, DType dtype = DType::f32,
+                 Site site = Site::current());
 
 /// Moves the first `by` dims behind the others: x.permute(by, …, 0, …, by − 1). Host
 /// tensors are permuted on the calling thread, without a gradient. REQUIRES: 0 < by <

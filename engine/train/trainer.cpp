@@ -11,6 +11,7 @@
 #include "engine/autograd/node.h"
 #include "engine/distributed/ddp/sync_batch_norm.h"
 #include "engine/ops/copy.h"
+#include "engine/ops/ops.h"
 #include "engine/runtime/device_context.h"
 #include "engine/train/meters.h"
 #include "tracer/format/keys.h"
@@ -46,6 +47,14 @@ parallel::Devices devices_of_stages(const TrainerOptions& options) {
     devices.push_back({options.devices[0].type, rank});
   }
   return devices;
+}
+
+/// Makes a module that receives the bytes of images normalise them first.
+void normalize_input(nn::Module& module, const data::Normalization& constants,
+                     DType dtype) {
+  module.register_forward_pre_hook([=](nn::Module&, const Tensor& bytes) {
+    return ops::normalize(bytes, constants.mean, constants.std, dtype);
+  });
 }
 
 }  // namespace
@@ -85,6 +94,10 @@ Trainer::Trainer(nn::ModulePtr model, TrainerOptions options)
     ddp_ = std::make_shared<distributed::DistributedDataParallel>(
         model_, options_.group, options_.ddp);
     callable_ = ddp_;
+  }
+  if (options_.normalization) {
+    normalize_input(wrapper_ ? *wrapper_->module() : *model_, *options_.normalization,
+                    options_.dtype);
   }
   if (options_.make_sharing) sharing_ = options_.make_sharing(*model_);
   callable_->assign_paths("");

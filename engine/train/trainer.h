@@ -39,8 +39,10 @@ struct TrainerOptions {
   distributed::DdpOptions ddp;
   sharing::MakeSharing make_sharing;  ///< modes with ranks other than DDP
   std::optional<parallel::PipelineOptions> pipeline;  ///< model-parallel
-  bool graph = false;            ///< single CUDA device: replays steps (step_graph.h)
-  bool sync_bn = false;          ///< DDP: synchronizes batch norm statistics
+  bool graph = false;    ///< single CUDA device: replays steps (step_graph.h)
+  bool sync_bn = false;  ///< DDP: synchronizes batch norm statistics
+  /// Set if batches have bytes: the constants by which the devices normalise them.
+  std::optional<data::Normalization> normalization;
   bool loss_in_forward = false;  ///< dp_criterion: the replicas compute the loss
 };
 

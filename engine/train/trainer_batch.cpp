@@ -13,16 +13,19 @@ namespace {
 /// Returns a tensor whose memory is that of the batch's images, or a copy in float64.
 Tensor images_of(data::Batch batch, DType dtype) {
   const Shape sizes(batch.shape);
-  if (dtype == DType::f64) {
+  const bool bytes = !batch.bytes.empty();
+  if (dtype == DType::f64 && !bytes) {
     const Tensor images = Tensor::empty(sizes, kHost, dtype);
     std::copy(batch.images.begin(), batch.images.end(), images.data<double>());
     return images;
   }
   const auto made = std::make_shared<data::Batch>(std::move(batch));
-  const std::shared_ptr<char[]> memory(made,
-                                       reinterpret_cast<char*>(made->images.data()));
-  const size_t bytes = made->images.size() * sizeof(float);
-  return {std::make_shared<Storage>(memory, bytes), 0, {sizes, dtype, nullptr}};
+  char* data = bytes ? reinterpret_cast<char*>(made->bytes.data())
+                     : reinterpret_cast<char*>(made->images.data());
+  const TensorSpec spec{sizes, bytes ? DType::u8 : dtype, nullptr};
+  const size_t length = sizes.numel() * item_size(spec.dtype);
+  return {std::make_shared<Storage>(std::shared_ptr<char[]>(made, data), length), 0,
+          spec};
 }
 
 }  // namespace

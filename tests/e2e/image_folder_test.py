@@ -52,6 +52,28 @@ class ImageFolders(TempTest):
             run("trace", "check", trace)
             run("emulate", trace, "-o", self.path("e.json"))
 
+    def test_images_that_devices_normalise(self):
+        """The losses have the same bits; a fourth of the bytes reaches the devices."""
+        data = self.folders()
+        for sent, *mode in (
+                ("h2d", "--gpu", 0), ("scatter", "--mode", "dp", "--devices", 2),
+                ("scatter", "--mode", "dp-criterion", "--devices", 2),
+                ("scatter", "--mode", "dp-features", "--devices", 2, "-a", "vgg16"),
+                ("h2d", "--mode", "ddp", "--devices", 2)):
+            trace = self.path("t.json")
+            words = [data, *SMALL, *mode, "-b", 10, "--steps", 2, "--lr", 0.001,
+                     "--seed", 1]
+            plain = self.summary(*words)
+            as_bytes = self.summary(*words, "--normalize-on-device", "--trace", trace,
+                                    "--trace-steps", "0:2")
+            self.assertEqual([step["loss"] for step in plain["steps"]],
+                             [step["loss"] for step in as_bytes["steps"]], mode)
+            run("trace", "check", trace)
+            copies = [e["args"] for e in read_trace(trace)["traceEvents"]
+                      if e.get("cat") == "copy" and e["name"] == sent]
+            images = [copy["bytes"] for copy in copies if copy["dtype"] == "uint8"]
+            self.assertEqual(sum(images), 2 * 10 * 3 * 32 * 32, mode)
+
     def test_workers_have_lanes(self):
         data = self.folders()
         trace = self.path("t.json")

@@ -27,6 +27,19 @@ void dropout(const KernelArgs& args) {
   }
 }
 
+/// In float32 for any T, as data::Normalize computes it.
+template <typename T>
+void normalize(const KernelArgs& args) {
+  const View &x = args.in[0], &y = args.out[0];
+  const int64_t plane = x.sizes[2] * x.sizes[3];
+  for (int64_t i = 0; i < x.numel(); ++i) {
+    const int64_t channel = i / plane % 3;
+    const auto mean = static_cast<float>(args.scalars[channel]);
+    const auto std = static_cast<float>(args.scalars[3 + channel]);
+    y.as<T>()[i] = T((static_cast<float>(x.as<uint8_t>()[i]) / 255.0f - mean) / std);
+  }
+}
+
 /// Returns a kernel that computes f(a[i], b[i]), or f(a[i], b[0]) if b is a scalar.
 template <typename T, typename F>
 Kernel pairwise(F f) {
@@ -108,6 +121,8 @@ Kernel elementwise(const PlanRequest& request) {
       };
     case OpCode::flatten_many:
       return flatten_many;
+    case OpCode::normalize:
+      return normalize<T>;
     case OpCode::dropout:
       return dropout<T>;
     case OpCode::dropout_backward:

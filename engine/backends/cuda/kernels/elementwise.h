@@ -176,6 +176,24 @@ struct Fill {
   LOCKSTEP_BOTH void operator()(Index i) const { y[i] = value; }
 };
 
+/// Normalises the bytes of images N×3×H×W; `i` indexes the output, whose channels are
+/// last if `nhwc`. Divides as the host does, so that the results have the same bits.
+template <class T>
+struct Pixels {
+  const uint8_t* x;
+  T* y;
+  Index plane;
+  bool nhwc;
+  float mean[3], std[3];
+  LOCKSTEP_BOTH void operator()(Index i) const {
+    const Index n = i / (3 * plane), rest = i - n * (3 * plane);
+    const Index channel = nhwc ? rest % 3 : rest / plane;
+    const Index pixel = nhwc ? rest / 3 : rest % plane;
+    const float scaled = float(x[(n * 3 + channel) * plane + pixel]) / 255.0f;
+    y[i] = T((scaled - mean[channel]) / std[channel]);
+  }
+};
+
 /// Four elements share a block of random words; `i` indexes blocks.
 struct Dropout {
   const float* x;
