@@ -26,8 +26,10 @@ struct Workbench {
   Picture decoded, between, resized;
 };
 
+/// Writes value(channel, byte) of the part of a photograph that `look` chooses.
+template <typename T, typename Value>
 void load(const std::string& path, const std::function<View(PictureSize)>& look,
-          std::span<uint8_t> planes) {
+          const Value& value, std::span<T> planes) {
   thread_local Workbench bench;
   View view;
   read_whole(path, bench.bytes);
@@ -35,7 +37,7 @@ void load(const std::string& path, const std::function<View(PictureSize)>& look,
   decode(bench.bytes, cut, bench.decoded);
   resize(bench.decoded, view.width, view.height, view.part, bench.between,
          bench.resized);
-  to_planes(bench.resized, view.flip, planes);
+  to_planes(bench.resized, view.flip, value, planes);
 }
 
 }  // namespace
@@ -61,18 +63,26 @@ ImageFolder::ImageFolder(const fs::path& folder, ImageFolderOptions options,
   }
 }
 
+int64_t ImageFolder::get(int64_t index, Draws& draws, std::span<float> image) const {
+  return read(index, draws, normalize(), image);
+}
+
 int64_t ImageFolder::get_bytes(int64_t index, Draws& draws,
                                std::span<uint8_t> planes) const {
+  return read(index, draws, [](int, uint8_t byte) { return byte; }, planes);
+}
+
+template <typename T, typename Value>
+int64_t ImageFolder::read(int64_t index, Draws& draws, const Value& value,
+                          std::span<T> planes) const {
   const int64_t size = options_.size;
   const std::string path = index_.path(index);
+  const auto look = [&](PictureSize picture) {
+    if (options_.augment) return random_resized_crop(picture, size, draws);
+    return center_crop(picture, size * 256 / kImageNetSize, size);
+  };
   try {
-    load(
-        path,
-        [&](PictureSize picture) {
-          if (options_.augment) return random_resized_crop(picture, size, draws);
-          return center_crop(picture, size * 256 / kImageNetSize, size);
-        },
-        planes);
+    load(path, look, value, planes);
   } catch (const std::runtime_error& error) {
     throw BadSample(fmt::format("{}: {}", path, error.what()));
   }

@@ -85,6 +85,8 @@ class ImageFolder : public ImageDataset {
   int64_t get_bytes(int64_t index, Draws& draws,
                     std::span<uint8_t> planes) const override;
   const Normalize& normalize() const override { return imagenet_normalize(); }
+  /// Normalises while it copies the decoded photograph.
+  int64_t get(int64_t index, Draws& draws, std::span<float> image) const override;
 
   std::string describe(int64_t index) const override { return index_.path(index); }
 
@@ -93,6 +95,10 @@ class ImageFolder : public ImageDataset {
   const std::vector<std::string>& class_names() const { return class_names_; }
 
  private:
+  template <typename T, typename Value>
+  int64_t read(int64_t index, Draws& draws, const Value& value,
+               std::span<T> planes) const;
+
   FolderIndex index_;
   ImageFolderOptions options_;
   std::vector<std::string> class_names_;

@@ -47,7 +47,8 @@ class ImageDataset : public Dataset {
                             std::span<uint8_t> planes) const = 0;
   virtual const Normalize& normalize() const = 0;
 
-  int64_t get(int64_t index, Draws& draws, std::span<float> image) const final;
+  /// Normalises the bytes of `get_bytes`.
+  int64_t get(int64_t index, Draws& draws, std::span<float> image) const override;
 };
 
 }  // namespace lockstep::data

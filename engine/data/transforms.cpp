@@ -28,16 +28,4 @@ void crop_and_flip(std::span<const uint8_t> bytes, ImageSize size, int64_t paddi
   }
 }
 
-void to_planes(const Picture& picture, bool flip, std::span<uint8_t> planes) {
-  const int64_t step = flip ? -Picture::kPixel : Picture::kPixel;
-  const int64_t first = flip ? (picture.width - 1) * Picture::kPixel : 0;
-  uint8_t* out = planes.data();
-  for (int channel = 0; channel < 3; ++channel) {
-    for (int64_t y = 0; y < picture.height; ++y) {
-      const uint8_t* in = picture.row(y) + first + channel;
-      for (int64_t x = 0; x < picture.width; ++x, in += step) *out++ = *in;
-    }
-  }
-}
-
 }  // namespace lockstep::data

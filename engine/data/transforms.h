@@ -30,9 +30,23 @@ struct Augmentation {
   static Augmentation draw(int64_t padding, Draws& draws);
 };
 
-/// Writes an image as three planes, mirrored if `flip`. REQUIRES: planes has 3 ·
-/// width · height elements.
-void to_planes(const Picture& picture, bool flip, std::span<uint8_t> planes);
+/// Writes value(channel, byte) of each pixel as three planes, mirrored if `flip`.
+/// REQUIRES: planes has 3 · width · height elements.
+template <typename T, typename Value>
+void to_planes(const Picture& picture, bool flip, const Value& value,
+               std::span<T> planes) {
+  const int64_t step = flip ? -Picture::kPixel : Picture::kPixel;
+  const int64_t first = flip ? (picture.width - 1) * Picture::kPixel : 0;
+  T* out = planes.data();
+  for (int channel = 0; channel < 3; ++channel) {
+    for (int64_t y = 0; y < picture.height; ++y) {
+      const uint8_t* in = picture.row(y) + first + channel;
+      for (int64_t x = 0; x < picture.width; ++x, in += step) {
+        *out++ = value(channel, *in);
+      }
+    }
+  }
+}
 
 /// Pads `bytes` with `padding` black pixels on each side, crops to the original size at
 /// (top, left), and flips if requested. Padding is added *before* normalisation, as in

@@ -61,7 +61,6 @@ void split(const ImageFolder& folder) {
   std::vector<uint8_t> bytes;
   Picture cut, between, resized;
   std::vector<float> image(3 * kImageNetSize * kImageNetSize);
-  std::vector<uint8_t> planes(image.size());
   double spent[4] = {};
   for (int64_t i = 0; i < kRounds * folder.size(); ++i) {
     int64_t mark = tracer::thread_cpu_ns();
@@ -80,8 +79,7 @@ void split(const ImageFolder& folder) {
     lap(1);
     resize(cut, view.width, view.height, view.part, between, resized);
     lap(2);
-    to_planes(resized, view.flip, planes);
-    imagenet_normalize()(planes, image);
+    to_planes(resized, view.flip, imagenet_normalize(), std::span(image));
     lap(3);
   }
   for (double& ms : spent) ms /= static_cast<double>(kRounds * folder.size());

@@ -28,10 +28,8 @@ void look(const std::vector<uint8_t>& file, uint8_t how) {
   decode(file, choose, cut, kMost);
   if (cut.width != view.cut.width || cut.height != view.cut.height) abort();
   resize(cut, view.width, view.height, view.part, between, resized);
-  std::vector<uint8_t> planes(3 * kSide * kSide);
-  std::vector<float> image(planes.size());
-  to_planes(resized, view.flip, planes);
-  imagenet_normalize()(planes, image);
+  std::vector<float> image(3 * kSide * kSide);
+  to_planes(resized, view.flip, imagenet_normalize(), std::span(image));
 }
 
 }  // namespace

@@ -133,16 +133,27 @@ TEST_P(CudaFusions, LaunchesOfAResNet18Step) {
   const Tensor images =
       test::on(gpu, test::signed_tensor("images", {1, 3, 16, 16}, 1.7, DType::f32));
   const Tensor labels = test::on(gpu, test::golden_labels(1, 10));
-  const auto step = [&] {
+  const auto step = [&](const Tensor& images) {
     ops::cross_entropy((*net)(images), labels).backward();
     sgd.step();
     sgd.zero_grad();
     runtime::context(gpu).synchronize();
   };
-  step();  // creates the momentum buffers
-  const int64_t before = test::HostMachine::launches();
-  step();
-  EXPECT_EQ(test::HostMachine::launches() - before, 149);
+  const auto launches = [&](const auto& make_images) {
+    const int64_t before = test::HostMachine::launches();
+    step(make_images());
+    return test::HostMachine::launches() - before;
+  };
+  step(images);  // creates the momentum buffers
+  EXPECT_EQ(launches([&] { return images; }), 149);
+
+  const Tensor bytes = test::on(gpu, Tensor::from(std::vector<double>(3 * 16 * 16, 100),
+                                                  {1, 3, 16, 16}, DType::u8));
+  EXPECT_EQ(launches([&] {
+              return ops::normalize(bytes, {0.5f, 0.5f, 0.5f}, {0.25f, 0.25f, 0.25f});
+            }),
+            148)
+      << "its result is in the order that a convolution reads, forward and backward";
 }
 
 INSTANTIATE_TEST_SUITE_P(Gpu, CudaFusions, testing::Values("Simulated", "Real"),

@@ -45,10 +45,8 @@ std::string hash_of(const std::vector<uint8_t>& file, const View& view) {
   Picture cut, between, resized;
   decode(file, [&](PictureSize) { return view.cut; }, cut);
   resize(cut, view.width, view.height, view.part, between, resized);
-  std::vector<uint8_t> planes(3 * resized.width * resized.height);
-  std::vector<float> image(planes.size());
-  to_planes(resized, view.flip, planes);
-  imagenet_normalize()(planes, image);
+  std::vector<float> image(3 * resized.width * resized.height);
+  to_planes(resized, view.flip, imagenet_normalize(), std::span(image));
   return std::to_string(fnv(image.data(), image.size() * sizeof(float)));
 }
 
