@@ -104,6 +104,10 @@ std::string calibrate_machine(const CalibrateOptions& o) {
   for (const auto& [phase, ms] : found.device_ms) {
     text += fmt::format(" {} {:.3g} ms", phase, ms);
   }
+  text += "\n=>   memory:";
+  for (const auto& [kernel, rate] : found.memory_gb_per_s) {
+    text += fmt::format(" {} {:.3g} GB/s", kernel, rate);
+  }
   text += fmt::format(
       "\n=>   while another device computes, they take {:.3g} times as long",
       found.contention.slowdown);

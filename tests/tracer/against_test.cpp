@@ -50,6 +50,30 @@ TEST(Against, SaysWhichKernelsDifferMost) {
   EXPECT_NE(text.find("The kernels of AddmmBackward0 differ most"), text.npos) << text;
 }
 
+// A device that comes late makes a phase longer, but not the work on a device.
+TEST(Against, ADeviceThatIsLateDoesNoMoreWork) {
+  Trace late = minimal();
+  for (Event& event : late.events) {
+    const bool in_forward = event.is(categories::kernel) &&
+                            string_arg(event.args, keys::phase) == "parallel_apply";
+    if (in_forward && int_arg(event.args, keys::device) == 1) event.ts += 5'000;
+  }
+  const Against result = against(minimal(), late);
+  const PredictedTime& forward = row(result, "parallel_apply");
+  EXPECT_LT(forward.error(), 0);
+  EXPECT_GT(forward.recorded_each, 0);
+  EXPECT_EQ(forward.error_each(), 0);
+}
+
+TEST(Against, ACollectiveCountsWhileItsMessagesMove) {
+  const Trace ddp = read_trace(testing::minimal_ddp_path());
+  const Against result = against(ddp, ddp);
+  const PredictedTime& sum = row(result, "all_reduce");
+  EXPECT_GT(sum.recorded_each, 0);
+  EXPECT_LT(sum.recorded_each, sum.recorded);
+  EXPECT_EQ(sum.error_each(), 0);
+}
+
 // Devices that had to share cores are not what is predicted.
 TEST(Against, SaysWhenTheRecordedDevicesSharedCores) {
   Against result = against(minimal(), minimal());

@@ -19,12 +19,13 @@ const Trace& calibrated_step() {
 }
 
 /// A machine with links of `link`, whose host takes 40 µs per parameter and further
-/// replica and 15 µs per parameter.
+/// replica and 15 µs per parameter; devices pack 7 GB/s and add 30 GB/s.
 Trace dp_on(int devices, const Link& link) {
   static const Hardware hardware = [] {
     Hardware made;
     made.name = "made";
     made.host = {40, 15, false, "made up"};
+    made.memory = {{{"flatten_many", 7}, {"add", 30}}, "made up"};
     return made;
   }();
   ConstructedProgram program;
@@ -109,6 +110,12 @@ TEST(Calibrate, FindsWhatAnEmulatedMachineHas) {
   EXPECT_NEAR(found.contention.by_operation.at("ConvolutionBackward0"), 1.25, 0.01);
   EXPECT_GT(found.contention.slowdown, 1.25);
   EXPECT_LT(found.contention.slowdown, 1.5);
+  // The runs of DataParallel had none of it, but emulation will apply it to the rates.
+  ASSERT_EQ(found.memory_gb_per_s.size(), 2u);
+  const double others = found.contention.slowdown;
+  EXPECT_NEAR(found.memory_gb_per_s.at("flatten_many"), 7 * others, 0.01);
+  const double of_add = found.contention.by_operation.at("aten::add_");
+  EXPECT_NEAR(found.memory_gb_per_s.at("add"), 30 * of_add, 0.05);
 }
 
 // The profile is one that --hardware reads, and a copy takes on it what was measured.
@@ -118,12 +125,15 @@ TEST(Calibrate, WritesAProfile) {
   found.host_link = {3, 8, 10, 0.1};
   found.device_link = {6, 4, 10, 0.1};
   found.replica_us_per_parameter = 1.5;
+  found.memory_gb_per_s = {{"add", 30.0}};
   found.contention = {1.1, {{"aten::conv2d", 1.2}}, {}};
   const Hardware hardware =
       parse_hardware(profile_of(found, "here", 4, "measured").dump(), "here.json");
   EXPECT_EQ(hardware.name, "here");
   EXPECT_EQ(hardware.host.replica_us_per_parameter, 1.5);
   EXPECT_EQ(hardware.host.source, "measured");
+  EXPECT_EQ(hardware.memory.gb_per_s.at("add"), 30);
+  EXPECT_EQ(hardware.memory.source, "measured; DataParallel on two");
   ASSERT_TRUE(hardware.contention);
   EXPECT_EQ(hardware.contention->slowdown, 1.1);
   EXPECT_EQ(hardware.contention->by_operation.at("aten::conv2d"), 1.2);

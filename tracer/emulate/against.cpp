@@ -11,6 +11,7 @@
 #include "tracer/analysis/summary.h"
 #include "tracer/format/facts.h"
 #include "tracer/format/index.h"
+#include "tracer/format/keys.h"
 
 namespace lockstep::tracer {
 namespace {
@@ -47,6 +48,35 @@ void require_comparable(const Summary& predicted, const Summary& recorded) {
   }
 }
 
+/// Returns the time in which messages of such collectives moved to a rank: per step, as
+/// the mean over the ranks. 0 if it was not recorded.
+int64_t transfers(const StepGroup& group, bool of_buckets) {
+  int64_t sum = 0, unseen = 0;
+  size_t ranks = 0;
+  for (const StepSummary& step : group.steps) {
+    ranks += step.rank_lengths.size();
+    for (const CollectiveTime& collective : step.collectives) {
+      const bool is_one =
+          of_buckets ? collective.bucket != kNone : collective.what == "buffers";
+      if (!is_one) continue;
+      sum += collective.transfer;
+      unseen += collective.unseen;
+    }
+  }
+  return ranks == 0 || unseen > 0 ? 0 : sum / static_cast<int64_t>(ranks);
+}
+
+/// Returns PredictedTime's time of one device.
+int64_t time_of_each(const StepGroup& group, const NamedPhase& phase) {
+  if (phase.name == phases::all_reduce) return transfers(group, true);
+  if (phase.name == phases::broadcast) return transfers(group, false);
+  const auto& busy = phase.cost.busy;
+  if (busy.empty()) return 0;
+  int64_t sum = 0;
+  for (const auto& [device, time] : busy) sum += time;
+  return sum / static_cast<int64_t>(busy.size());
+}
+
 std::vector<PredictedTime> compare_phases(const StepGroup& predicted,
                                           const StepGroup& recorded) {
   std::vector<PredictedTime> times{
@@ -57,7 +87,8 @@ std::vector<PredictedTime> compare_phases(const StepGroup& predicted,
         std::find_if(theirs.begin(), theirs.end(),
                      [&](const NamedPhase& other) { return other.name == phase.name; });
     if (found == theirs.end()) continue;
-    times.push_back({phase.name, phase.cost.cost(), found->cost.cost()});
+    times.push_back({phase.name, phase.cost.cost(), found->cost.cost(),
+                     time_of_each(predicted, phase), time_of_each(recorded, *found)});
   }
   return times;
 }
@@ -120,13 +151,19 @@ Against against(const Trace& predicted, const Trace& recorded) {
 
 std::string against_text(const Against& result, const std::string& recorded_name) {
   std::string text = fmt::format(
-      "against {}, means over its training steps\n\n  {:<16}"
-      "{:>12}{:>12}{:>9}\n",
-      recorded_name, "", "predicted", "recorded", "error");
+      "against {}, means over its training steps\n\n  {:<16}{:>33}{:>36}\n"
+      "  {:<16}{:>12}{:>12}{:>9}{:>15}{:>12}{:>9}\n",
+      recorded_name, "", "first to last kernel or copy", "on a device, without waits",
+      "", "predicted", "recorded", "error", "predicted", "recorded", "error");
   for (const PredictedTime& time : result.times) {
-    text += fmt::format("  {:<16}{:>12}{:>12}{:>+8.1f}%\n", time.what,
+    text += fmt::format("  {:<16}{:>12}{:>12}{:>+8.1f}%", time.what,
                         human_time(time.predicted), human_time(time.recorded),
                         100 * time.error());
+    if (time.predicted_each > 0 && time.recorded_each > 0) {
+      text += fmt::format("{:>15}{:>12}{:>+8.1f}%", human_time(time.predicted_each),
+                          human_time(time.recorded_each), 100 * time.error_each());
+    }
+    text += "\n";
   }
   const PredictedTime& worst = result.worst_kernels;
   if (!worst.what.empty()) {
@@ -153,7 +190,10 @@ Json against_json(const Against& result) {
     return Json{{"what", time.what},
                 {"predicted_us", static_cast<double>(time.predicted) / 1e3},
                 {"recorded_us", static_cast<double>(time.recorded) / 1e3},
-                {"error", time.error()}};
+                {"error", time.error()},
+                {"predicted_each_us", static_cast<double>(time.predicted_each) / 1e3},
+                {"recorded_each_us", static_cast<double>(time.recorded_each) / 1e3},
+                {"error_each", time.error_each()}};
   };
   Json times = Json::array();
   for (const PredictedTime& time : result.times) times.push_back(row(time));

@@ -47,7 +47,7 @@ Trace construct_single(const Trace& trace, const ConstructedProgram& program) {
   result.lockstep[top::mode] = "single";
   result.lockstep[top::constructed] = constructed_facts(trace, program, step.batch);
   result.events = step.metadata;
-  for (Event& event : RankProgram(step).finish())
+  for (Event& event : RankProgram(step, program.hardware).finish())
     result.events.push_back(std::move(event));
   return result;
 }
@@ -65,7 +65,12 @@ Json constructed_facts(const Trace& trace, const ConstructedProgram& program,
              {"mode", program.mode},
              {"devices", program.devices},
              {"batch", batch}};
-  if (program.hardware != nullptr) facts["hardware"] = program.hardware->name;
+  if (program.hardware != nullptr) {
+    facts["hardware"] = program.hardware->name;
+    const auto& rates = program.hardware->memory.gb_per_s;
+    if (program.mode.starts_with("d") && !rates.empty())
+      facts["memory_gb_per_s"] = rates;
+  }
   if (program.hardware != nullptr && program.mode.starts_with("dp")) {
     const HostCosts& host = program.hardware->host;
     facts["replicate"] = program.hardware->nccl ? "nccl broadcast" : "peer copies";
@@ -82,6 +87,18 @@ Json constructed_facts(const Trace& trace, const ConstructedProgram& program,
 }
 
 namespace {
+
+/// Returns how fast inserted kernels move memory, as a part of a sentence.
+std::string memory_text(const Json& facts) {
+  std::string text = "as fast as the step's own kernels";
+  if (!facts.contains("memory_gb_per_s")) return text;
+  std::vector<std::string> known;
+  for (const auto& [kernel, rate] : facts["memory_gb_per_s"].items()) {
+    known.push_back(fmt::format("{} {:.4g} GB/s", kernel, rate.get<double>()));
+  }
+  return text + fmt::format(", except for the rates of {}: {}",
+                            string_arg(facts, "hardware"), fmt::join(known, ", "));
+}
 
 std::string between_batches(const Json& facts) {
   if (!facts.contains("recorded_batches")) return "";
@@ -183,9 +200,9 @@ std::string construction(const Trace& trace) {
   if (mode.starts_with("dp")) {
     return fmt::format(
         "constructed from the median training step of one device: {}; packing, adding "
-        "and joining tensors moves memory as fast as the step's own kernels; launching "
-        "a kernel or a copy takes the host as long as the step's median launch; {}{}",
-        shared_batch(devices, batch, mode), replicas_text(facts),
+        "and joining tensors moves memory {}; launching a kernel or a copy takes the "
+        "host as long as the step's median launch; {}{}",
+        shared_batch(devices, batch, mode), memory_text(facts), replicas_text(facts),
         between_batches(facts));
   }
   if (mode == "model-parallel") {
@@ -211,9 +228,10 @@ std::string construction(const Trace& trace) {
   }
   return fmt::format(
       "constructed from the median training step of one device: {} it with a batch of "
-      "{}; bucket copies move memory as fast as the step's own kernels, and launching "
-      "one takes the host as long as the step's median launch{}",
-      ranks_repeat(devices), batch / std::max(1, devices), between_batches(facts));
+      "{}; bucket copies move memory {}; launching one takes the host as long as the "
+      "step's median launch{}",
+      ranks_repeat(devices), batch / std::max(1, devices), memory_text(facts),
+      between_batches(facts));
 }
 
 }  // namespace lockstep::tracer

@@ -53,7 +53,7 @@ std::vector<plan::Bucket> cut(const std::vector<size_t>& order,
 class DdpRank {
  public:
   DdpRank(const RecordedStep& step, const ConstructedProgram& program)
-      : step_(step), program_(program), rank_(step) {
+      : step_(step), program_(program), rank_(step, program.hardware) {
     std::vector<plan::BucketItem> items;
     std::map<std::string, int> keys;
     for (const ModelTensor& tensor : step.parameters) {

@@ -36,7 +36,7 @@ DpProgram::DpProgram(const std::vector<const RecordedStep*>& steps, int devices,
       features_(whole != nullptr),
       whole_(features_ && devices > 1),
       wrapped_(features_ ? kFeatures : ""),
-      program_(with_whole(steps, whole_ ? whole : nullptr)),
+      program_(with_whole(steps, whole_ ? whole : nullptr), hardware),
       first_(whole_ ? *whole : *steps[0]) {
   for (const RecordedStep* step : steps) {
     replicas_.emplace_back(*step);

@@ -26,8 +26,9 @@ Event name_event(const char* name, int64_t pid, int64_t tid, Json args) {
 
 }  // namespace
 
-ProcessProgram::ProcessProgram(std::vector<const RecordedStep*> steps)
-    : steps_(std::move(steps)), costs_(added_costs(*steps_[0])) {
+ProcessProgram::ProcessProgram(std::vector<const RecordedStep*> steps,
+                               const Hardware* hardware)
+    : steps_(std::move(steps)), costs_(added_costs(*steps_[0], hardware)) {
   for (const RecordedStep* step : steps_) {
     auto& launched = launched_.emplace_back();
     for (const Event& event : step->events) {
@@ -84,12 +85,6 @@ void ProcessProgram::close(Thread& thread, int64_t id) {
   event.dur = thread.now++ - event.ts;
 }
 
-int64_t ProcessProgram::memory_time(int64_t bytes) const {
-  if (costs_.bytes_per_ns <= 0) return 0;
-  const double time = static_cast<double>(bytes) / costs_.bytes_per_ns;
-  return std::max<int64_t>(1, static_cast<int64_t>(time));
-}
-
 Event ProcessProgram::make_task(const char* cat, const char* name, int device,
                                 int64_t stream) {
   Event task;
@@ -116,7 +111,7 @@ int64_t ProcessProgram::kernel(const Kernel& kernel) {
   Event task =
       make_task(categories::kernel, kernel.name, kernel.device, kComputeStream);
   task.op = kernel.op;
-  task.dur = memory_time(kernel.bytes);
+  task.dur = costs_.time_of(kernel.name, kernel.bytes);
   task.args[keys::phase] = kernel.phase;
   task.args[keys::bytes] = kernel.bytes;
   task.args[keys::cpu_us] = static_cast<double>(task.dur) / 1e3;

@@ -16,8 +16,9 @@ namespace lockstep::tracer {
 /// enqueues them, on whatever thread: this is the order of each stream.
 class ProcessProgram {
  public:
-  /// `steps`: what each replica repeats. They must outlive this object.
-  explicit ProcessProgram(std::vector<const RecordedStep*> steps);
+  /// `steps`: what each replica repeats. They must outlive this object. `hardware` may
+  /// be null.
+  ProcessProgram(std::vector<const RecordedStep*> steps, const Hardware* hardware);
 
   /// What a host thread does next begins at `now`.
   struct Thread {
@@ -38,7 +39,6 @@ class ProcessProgram {
   /// The host time that launching a kernel or a copy takes.
   void launch(Thread& thread) const { thread.now += costs_.launch; }
   /// Returns the time of a kernel that moves `bytes`.
-  int64_t memory_time(int64_t bytes) const;
 
   struct Kernel {
     int64_t op = kNone;

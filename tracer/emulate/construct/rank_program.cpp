@@ -27,7 +27,14 @@ bool on_compute_stream(const Event& event) {
 
 }  // namespace
 
-AddedCosts added_costs(const RecordedStep& step) {
+int64_t AddedCosts::time_of(const std::string& kernel, int64_t bytes) const {
+  const auto known = rates.find(kernel);
+  const double rate = known == rates.end() ? bytes_per_ns : known->second;
+  if (rate <= 0) return 0;
+  return std::max<int64_t>(1, static_cast<int64_t>(static_cast<double>(bytes) / rate));
+}
+
+AddedCosts added_costs(const RecordedStep& step, const Hardware* hardware) {
   std::unordered_map<int64_t, int> launched;  // by op
   std::vector<double> rates;
   for (const Event& event : step.events) {
@@ -44,11 +51,16 @@ AddedCosts added_costs(const RecordedStep& step) {
     const auto found = launched.find(event.id);
     if (found != launched.end() && found->second == 1) launches.push_back(event.dur);
   }
-  return {median<int64_t>(std::move(launches), 0), median(std::move(rates), 0.0)};
+  AddedCosts costs{median<int64_t>(std::move(launches), 0),
+                   median(std::move(rates), 0.0)};
+  if (hardware != nullptr) costs.rates = hardware->memory.gb_per_s;
+  return costs;
 }
 
-RankProgram::RankProgram(const RecordedStep& step)
-    : costs_(added_costs(step)), recorded_(step.events), number_(step.number) {
+RankProgram::RankProgram(const RecordedStep& step, const Hardware* hardware)
+    : costs_(added_costs(step, hardware)),
+      recorded_(step.events),
+      number_(step.number) {
   for (const Event& event : recorded_) {
     next_id_ = std::max(next_id_, event.id + 1);
     if (on_compute_stream(event)) device_pid_ = event.pid;
@@ -120,10 +132,7 @@ int64_t RankProgram::kernel(const char* op, const char* name, const char* phase,
   insertions_.back().length += costs_.launch + 1;
   Event task = make_task(categories::kernel, name, kCompute, std::move(deps));
   task.op = op_id;
-  if (costs_.bytes_per_ns > 0) {
-    const double time = static_cast<double>(bytes) / costs_.bytes_per_ns;
-    task.dur = std::max<int64_t>(1, static_cast<int64_t>(time));
-  }
+  task.dur = costs_.time_of(name, bytes);
   task.args[keys::phase] = phase;
   task.args[keys::bytes] = bytes;
   task.args[keys::cpu_us] = static_cast<double>(task.dur) / 1e3;

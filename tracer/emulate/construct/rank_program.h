@@ -6,25 +6,31 @@
 #include <utility>
 
 #include "tracer/emulate/construct/recorded_step.h"
+#include "tracer/emulate/hardware/hardware.h"
 
 namespace lockstep::tracer {
 
-/// What work that is not in the trace costs. All of it is taken from the trace.
+/// What work that is not in the trace costs: taken from the trace, and from a machine
+/// whose rates are known.
 struct AddedCosts {
   int64_t launch = 0;       ///< ns of host time to enqueue a kernel or a collective
   double bytes_per_ns = 0;  ///< of a kernel that only moves memory; 0: unknown
+  std::map<std::string, double> rates = {};  ///< of kernels by name, if they are known
+
+  /// Returns the ns that a kernel takes to move `bytes`; 0 if its rate is unknown.
+  int64_t time_of(const std::string& kernel, int64_t bytes) const;
 };
 
 /// Returns the medians over the step's operations that launch one kernel and over its
-/// kernels of at least 1 MB without FLOPs.
-AddedCosts added_costs(const RecordedStep& step);
+/// kernels of at least 1 MB without FLOPs. `hardware` may be null.
+AddedCosts added_costs(const RecordedStep& step, const Hardware* hardware);
 
 /// Inserts work into a recorded step. The host needs time for what it enqueues:
 /// everything that it did afterwards happens later by that time. Inserted events name
 /// no line of a source: none was recorded.
 class RankProgram {
  public:
-  explicit RankProgram(const RecordedStep& step);
+  RankProgram(const RecordedStep& step, const Hardware* hardware);
 
   /// Where host events are inserted: after the recorded time `at` on a lane.
   struct Place {

@@ -32,7 +32,9 @@ bool makes_contiguous(const ReplicaStep& step) {
 StagedProgram::StagedProgram(const std::vector<const RecordedStep*>& steps,
                              const ConstructedPipeline& pipeline,
                              std::string device_type)
-    : pipeline_(pipeline), device_type_(std::move(device_type)), program_(steps) {
+    : pipeline_(pipeline),
+      device_type_(std::move(device_type)),
+      program_(steps, nullptr) {
   for (const RecordedStep* step : steps) {
     steps_.emplace_back(*step);
     parts_.push_back(stage_parts(steps_.back(), pipeline.cuts));

@@ -55,7 +55,7 @@ class Worker {
          int update)
       : recorded_(step),
         step_(without_update(step)),
-        rank_(step_),
+        rank_(step_, nullptr),
         ranges_(ranges),
         update_(update),
         requests_(ranges.size()) {
@@ -146,12 +146,10 @@ class Worker {
   }
 
   void moves_memory(size_t server, const char* op, const char* name, int64_t bytes) {
-    const double rate = rank_.costs().bytes_per_ns;
-    const double time = rate > 0 ? static_cast<double>(bytes) / rate : 0;
     const int64_t id = rank_.reserve();
     requests_[server].kernels.push_back(
         {rank_.launch(op, {{keys::bytes, bytes}}), id, name, bytes,
-         std::max<int64_t>(1, static_cast<int64_t>(time)), nullptr});
+         std::max<int64_t>(1, rank_.costs().time_of(name, bytes)), nullptr});
   }
 
   /// The recorded update of all keys, for those of a server.

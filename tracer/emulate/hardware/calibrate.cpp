@@ -48,12 +48,20 @@ std::vector<Step> training_steps(const Trace& trace) {
   return steps;
 }
 
+/// Returns whether another copy of the step ran at the same time.
+bool shares_time(const Event& copy, const Step& step) {
+  return std::any_of(step.tasks.begin(), step.tasks.end(), [&](const Event* other) {
+    return other != &copy && other->is(categories::copy) && other->ts < copy.end() &&
+           copy.ts < other->end();
+  });
+}
+
 /// Appends the copies between the host and a device, and those between devices.
 void collect_copies(const Trace& trace, std::vector<CopyTime>& host,
                     std::vector<CopyTime>& device) {
   for (const Step& step : training_steps(trace)) {
     for (const Event* task : step.tasks) {
-      if (!task->is(categories::copy)) continue;
+      if (!task->is(categories::copy) || shares_time(*task, step)) continue;
       const CopyFacts copy = copy_facts(*task);
       if (copy.src == copy.dst) continue;
       const bool of_host = copy.src == kHost || copy.dst == kHost;
@@ -172,6 +180,37 @@ Contention contention_of(const CalibrationRuns& runs) {
   return {slowdown, std::move(slowdowns), {}};
 }
 
+/// Returns the rates of the kernels that DataParallel adds to a step of one device, of
+/// at least 1 MB, without their contention.
+std::map<std::string, double> memory_rates(const Trace& dp,
+                                           const Contention& contention) {
+  constexpr int64_t kLarge = 1'000'000;
+  const Index index(dp);
+  std::map<std::string, std::vector<double>> rates;
+  for (const Step& step : training_steps(dp)) {
+    for (const Event* task : step.tasks) {
+      if (!task->is(categories::kernel)) continue;
+      const KernelFacts kernel = kernel_facts(*task);
+      const bool added =
+          kernel.phase == phases::reduce ||
+          (kernel.phase == phases::replicate && task->name == "flatten_many");
+      const int64_t bytes = int_arg(task->args, keys::bytes);
+      if (!added || bytes < kLarge || kernel.cpu <= 0) continue;
+      const Event* op = index.find(task->op);
+      const auto slower = op == nullptr ? contention.by_operation.end()
+                                        : contention.by_operation.find(op->name.str());
+      const double factor = slower == contention.by_operation.end()
+                                ? contention.slowdown
+                                : slower->second;
+      rates[task->name.str()].push_back(factor * static_cast<double>(bytes) /
+                                        static_cast<double>(kernel.cpu));
+    }
+  }
+  std::map<std::string, double> medians;
+  for (auto& [kernel, all] : rates) medians[kernel] = median_of(std::move(all));
+  return medians;
+}
+
 Json link_json(const FittedLink& link, double links, const std::string& source) {
   return {{"class", "pcie"},
           {"gb_per_s", link.gb_per_s},
@@ -219,7 +258,7 @@ Calibration calibrate(const CalibrationRuns& runs) {
   result.arch = string_arg(one.lockstep, top::arch);
   result.batch = step.batch;
   result.parameters = step.parameters.size();
-  result.launch_us = static_cast<double>(added_costs(step).launch) / 1e3;
+  result.launch_us = static_cast<double>(added_costs(step, nullptr).launch) / 1e3;
   result.module_us = time_of_module(step);
   for (const Event& event : step.events) {
     if (!event.is(categories::kernel)) continue;
@@ -240,6 +279,7 @@ Calibration calibrate(const CalibrationRuns& runs) {
   result.replicate_us_per_parameter =
       std::max(0.0, second / count - result.replica_us_per_parameter);
   result.contention = contention_of(runs);
+  result.memory_gb_per_s = memory_rates(runs.two, result.contention);
   return result;
 }
 
@@ -268,6 +308,9 @@ Json profile_of(const Calibration& c, const std::string& name, int devices,
         {"launch_us", c.launch_us},
         {"module_us", c.module_us},
         {"source", source}}},
+      {"memory",
+       {{"gb_per_s", Json(c.memory_gb_per_s)},
+        {"source", source + "; DataParallel on two"}}},
       {"contention",
        {{"slowdown", c.contention.slowdown},
         {"by_operation", Json(c.contention.by_operation)},

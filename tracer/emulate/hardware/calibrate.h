@@ -43,6 +43,7 @@ struct Calibration {
   double launch_us = 0;  ///< of the host: an operation that launches one kernel
   double module_us = 0;  ///< … a module's call, without the operations in it
   FittedLink host_link, device_link;  ///< host and device; device and device
+  std::map<std::string, double> memory_gb_per_s;  ///< see MemoryRates
   double replica_us_per_parameter = 0, replicate_us_per_parameter = 0;
   size_t parameters = 0;
   Contention contention;  ///< without its source
@@ -52,9 +53,11 @@ struct Calibration {
 /// without the operations there. Contention is the time of an operation's kernels in
 /// `together`, where both devices compute at the same time, relative to `alone`: an
 /// operation has a figure of its own if it takes at least 0.1 % of the time. Kernels'
-/// waits for a core count. Times are medians
-/// over training steps. Throws std::runtime_error if a trace is not of such a run, or
-/// if its devices compute nothing.
+/// waits for a core count. Links are those of copies while no other copy ran. Memory
+/// rates are those of DataParallel's packing and sums, as if no other device computed:
+/// their contention is not in them. Times are medians over training steps. Throws
+/// std::runtime_error if a trace is not of such a run, or if its devices compute
+/// nothing.
 Calibration calibrate(const CalibrationRuns& runs);
 
 /// Returns the profile, which parse_hardware() reads: `devices` devices, each with a

@@ -52,6 +52,13 @@ struct Contention {
   std::string source;
 };
 
+/// How fast kernels move memory that a step of one device does not have: by the
+/// kernel's name, `flatten_many` (packing) or `add` (reduce's sums).
+struct MemoryRates {
+  std::map<std::string, double> gb_per_s;  ///< read and written, together
+  std::string source;
+};
+
 /// A machine, or several connected ones.
 struct Hardware {
   std::string name, description, source;
@@ -61,6 +68,7 @@ struct Hardware {
   /// The wire from each machine to the network; its `from` is empty if there is none.
   Wire network;
   HostCosts host;
+  MemoryRates memory;  ///< of kernels that are not in it, the step's own are assumed
   /// Kernels take this many times as long while a collective is in flight; 1: not
   /// measured, or none.
   double interference = 1;

@@ -27,6 +27,7 @@ class ProfileReader {
     read_host(json, result);
     read_interference(json, result);
     read_contention(json, result);
+    read_memory(json, result);
     read_device_times(json, result);
     if (json.contains("collectives")) {
       const std::string library = word(json, "collectives", "the profile");
@@ -165,6 +166,18 @@ class ProfileReader {
       result.host.interpreter_lock = lock->get<bool>();
     }
     result.host.source = word(*found, "source", "`host`");
+  }
+
+  void read_memory(const Json& json, Hardware& result) const {
+    const auto found = json.find("memory");
+    if (found == json.end()) return;
+    if (!found->is_object()) fail("`memory` is not an object");
+    const Json& rates = part(*found, "gb_per_s");
+    if (!rates.is_object()) fail("`gb_per_s` of `memory` is not an object");
+    for (const auto& [kernel, rate] : rates.items()) {
+      result.memory.gb_per_s[kernel] = number(rates, kernel.c_str(), "`memory`", false);
+    }
+    result.memory.source = word(*found, "source", "`memory`");
   }
 
   void read_interference(const Json& json, Hardware& result) const {
