@@ -139,8 +139,8 @@ void add_own_flags(CLI::App& c, run::RunConfig& o) {
   c.add_flag("--no-shuffle", o.data.no_shuffle, "read the samples in file order");
   c.add_flag("--no-augment", o.data.no_augment, "do not crop or flip the images");
   c.add_flag("--normalize-on-device", o.data.normalize_on_device,
-             "send the bytes of images to the devices, a fourth of the floats, and "
-             "normalise them there");
+             "send images as bytes, a quarter of their size as floats, and normalise "
+             "them on the devices");
   add_choice<models::Stem>(c, "--stem", o.model.stem,
                            "first layers of a ResNet (default: cifar up to 64 pixels)");
   add_choice<run::InputOn>(

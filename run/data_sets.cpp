@@ -229,7 +229,7 @@ data::LoaderOptions loader_options(const RunConfig& c, const RankPlace& place) {
   loader.seed = c.recipe.seed;
   loader.timeout = c.data.loader_timeout;
   loader.memory = memory_of_batches(c);
-  loader.bytes = c.data.normalize_on_device;
+  loader.as_bytes = c.data.normalize_on_device;
   if (c.data.on_bad_image == OnBadImage::skip) loader.on_bad_sample = skip;
   return loader;
 }

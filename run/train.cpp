@@ -332,8 +332,8 @@ int train_rank(const RunConfig& c, const DataSets& data, const RankPlace& place,
                const RecordingHooks& hooks, tracer::Trace* trace) {
   train::TrainerOptions options = trainer_options(c, place);
   if (c.data.normalize_on_device) {
-    const auto& images = dynamic_cast<const data::ImageDataset&>(*data.train);
-    options.normalization = images.normalize().constants();
+    const auto* images = dynamic_cast<const data::ImageDataset*>(data.train.get());
+    if (images) options.normalization = images->normalize().constants();
   }
   const auto devices = place.is_process ? options.devices : all_devices(options, c);
   const nn::ModulePtr model = make_model(c, data, place);

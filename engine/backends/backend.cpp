@@ -47,7 +47,7 @@ const char* name(OpCode code) {
                                       "copy",
                                       "transpose",
                                       "flatten_many",
-                                      "normalize",
+                                      "normalize_images",
                                       "dropout",
                                       "dropout_backward",
                                       "log_softmax",

@@ -58,7 +58,7 @@ enum class OpCode : uint8_t {
   copy,                  ///< x → y, same elements, y plain (also `contiguous`)
   transpose,             ///< x R×C, plain → xᵀ
   flatten_many,          ///< n plain tensors → one flat tensor
-  normalize,             ///< bytes N×3×H×W → floats; scalars: 3 means, 3 deviations
+  normalize_images,      ///< bytes N×3×H×W → floats; scalars: 3 means, 3 deviations
   dropout,               ///< x → y, mask u8; scalars p, seed, stream
   dropout_backward,      ///< dy, mask → dx; scalar p
   log_softmax,           ///< x N×C → y

@@ -71,6 +71,11 @@ struct BatchAllocator {
 
   std::pmr::memory_resource* memory = std::pmr::new_delete_resource();
 
+  BatchAllocator() = default;
+  explicit BatchAllocator(std::pmr::memory_resource* resource) : memory(resource) {}
+  template <typename U>
+  explicit BatchAllocator(const BatchAllocator<U>& other) : memory(other.memory) {}
+
   T* allocate(size_t n) {
     return static_cast<T*>(memory->allocate(n * sizeof(T), alignof(T)));
   }
@@ -79,16 +84,18 @@ struct BatchAllocator {
   }
   bool operator==(const BatchAllocator&) const = default;
 };
+using Floats = std::vector<float, BatchAllocator<float>>;
+using Bytes = std::vector<uint8_t, BatchAllocator<uint8_t>>;
 
 /// The data loader's output: `shape[0]` consecutive samples in host memory.
 struct Batch {
-  std::vector<int64_t> shape;  ///< N,C,H,W for images; N,F for feature vectors
-  std::vector<float, BatchAllocator<float>> images;  ///< row-major, product(shape)
-  std::vector<int64_t> labels;                       ///< N class indices
+  std::vector<int64_t> shape;    ///< N,C,H,W for images; N,F for feature vectors
+  Floats images;                 ///< row-major, product(shape)
+  std::vector<int64_t> labels;   ///< N class indices
   std::vector<std::string> bad;  ///< why samples were omitted, if allowed
 
-  /// With LoaderOptions::bytes, the images as bytes; `images` is then empty.
-  std::vector<uint8_t, BatchAllocator<uint8_t>> bytes;
+  /// With LoaderOptions::as_bytes, the images as bytes; `images` is then empty.
+  Bytes bytes;
 
   int64_t size() const { return static_cast<int64_t>(labels.size()); }
 };

@@ -67,8 +67,9 @@ struct ImageFolderOptions {
 /// The images `folder`/<class>/<image> as 3 x size x size values, normalised with the
 /// mean and standard deviation of ImageNet. The label of an image is the index of its
 /// class folder in `class_names`.
-/// `get_bytes` throws BadSample with a one-line message naming the file if it cannot be
-/// read or decoded; files are opened on access, so they may have been deleted.
+/// `get` and `get_bytes` throw BadSample with a one-line message naming the file if it
+/// cannot be read or decoded; files are opened on access, so they may have been
+/// deleted.
 class ImageFolder : public ImageDataset {
  public:
   /// Throws std::runtime_error with a one-line message if FolderIndex does, if there

@@ -59,8 +59,8 @@ const ImageDataset* as_images(const Dataset& dataset) {
 DataLoader::DataLoader(std::shared_ptr<const Dataset> dataset, LoaderOptions options)
     : dataset_(std::move(dataset)), options_(std::move(options)) {
   check(options_);
-  if (options_.bytes && !as_images(*dataset_)) {
-    throw std::runtime_error("DataLoader: bytes requires a data set of images");
+  if (options_.as_bytes && !as_images(*dataset_)) {
+    throw std::runtime_error("DataLoader: as_bytes requires a data set of images");
   }
   if (options_.sampler) return;
   const int64_t length = dataset_->size();
@@ -131,7 +131,7 @@ Batch DataLoader::wait_for(int64_t number) {
 BatchMaker::BatchMaker(std::shared_ptr<const Dataset> dataset, LoaderOptions options,
                        int64_t epoch, int64_t first)
     : dataset_(std::move(dataset)),
-      images_(options.bytes ? as_images(*dataset_) : nullptr),
+      images_(options.as_bytes ? as_images(*dataset_) : nullptr),
       options_(std::move(options)),
       epoch_(epoch),
       batches_(cut_batches(options_.sampler->indices(epoch), options_.batch_size,
@@ -152,11 +152,15 @@ Batch BatchMaker::make(int64_t batch, int worker) const {
 
   Batch made;
   made.shape = dataset_->sample_shape();
-  made.images = decltype(made.images)({options_.memory});
-  made.bytes = decltype(made.bytes)({options_.memory});
+  made.images = Floats(BatchAllocator<float>(options_.memory));
+  made.bytes = Bytes(BatchAllocator<uint8_t>(options_.memory));
   const auto resize = [&](size_t samples) {
     const size_t elements = samples * numbers_of(made.shape);
-    images_ ? made.bytes.resize(elements) : made.images.resize(elements);
+    if (images_) {
+      made.bytes.resize(elements);
+    } else {
+      made.images.resize(elements);
+    }
   };
   resize(indices.size());
   for (const int64_t index : indices) {

@@ -28,7 +28,7 @@ struct LoaderOptions {
   uint64_t seed = 0;       ///< for shuffling and augmentation
 
   /// Whether batches have the bytes of images, to be normalised later.
-  bool bytes = false;
+  bool as_bytes = false;
 
   /// Where the images of batches are made, such as page-locked memory (`pin_memory` in
   /// PyTorch). Must be thread-safe and outlive all batches.
@@ -79,7 +79,7 @@ class BatchMaker {
   int64_t read(int64_t index, Batch& made) const;
 
   std::shared_ptr<const Dataset> dataset_;
-  const ImageDataset* images_;  // `dataset_` if options_.bytes, otherwise null
+  const ImageDataset* images_;  // `dataset_` if options_.as_bytes, otherwise null
   LoaderOptions options_;
   int64_t epoch_;
   std::vector<std::vector<int64_t>> batches_;  // sample indices of each batch
@@ -91,8 +91,8 @@ class BatchMaker {
 /// Only one thread may use a loader at a time. It may be destroyed at any time.
 class DataLoader {
  public:
-  /// Throws std::runtime_error for inconsistent options, and for `bytes` of a data set
-  /// that has none.
+  /// Throws std::runtime_error for inconsistent options, and for `as_bytes` of a data
+  /// set that has none.
   DataLoader(std::shared_ptr<const Dataset> dataset, LoaderOptions options);
 
   /// Returns the number of batches per epoch: Python's len(loader).

@@ -45,6 +45,7 @@ class ImageDataset : public Dataset {
   /// Like `get`, but writes the bytes of three planes, before they are normalised.
   virtual int64_t get_bytes(int64_t index, Draws& draws,
                             std::span<uint8_t> planes) const = 0;
+  /// Returns what turns those bytes into a model's input.
   virtual const Normalize& normalize() const = 0;
 
   /// Normalises the bytes of `get_bytes`.

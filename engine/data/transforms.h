@@ -1,4 +1,4 @@
-// Transforms of an image's bytes, before they are normalised (pixels.h).
+// Transforms of an image's bytes; pixels.h normalises them.
 //
 // As in torchvision's recipe for CIFAR-10:
 //   RandomCrop(32, padding=4), RandomHorizontalFlip(), ToTensor(), Normalize(mean, std)

@@ -20,7 +20,15 @@ runtime::Driver* driver_between(Device from, Device to) {
   return runtime::context(from.is_host() ? to : from).driver();
 }
 
-std::function<void()> mover(const Tensor& x, const Tensor& destination) {
+/// Returns the memory that the copy reads by itself; null if it reads none so.
+runtime::PinnedMemory* pinned_source(const Tensor& x, Device to) {
+  if (!x.device().is_host() || to.is_host()) return nullptr;
+  runtime::Driver* driver = driver_between(kHost, to);
+  runtime::PinnedMemory* memory = driver ? driver->pinned_memory() : nullptr;
+  return memory && memory->contains(x.view().data) ? memory : nullptr;
+}
+
+std::function<void()> mover(const Tensor& x, const Tensor& destination, bool pinned) {
   const View from = x.view(), into = destination.view();
   const size_t bytes = x.nbytes();
   // Host memory is freed by its last user, not in stream order, so keep it alive.
@@ -38,6 +46,7 @@ std::function<void()> mover(const Tensor& x, const Tensor& destination) {
   if (runtime::Driver* driver = driver_between(from_device, to_device)) {
     return [=] {
       (void)keep_source, (void)keep_destination;
+      if (pinned) return driver->copy_pinned(into.data, to_device, from.data, bytes);
       driver->copy(into.data, to_device, from.data, from_device, bytes);
     };
   }
@@ -53,7 +62,8 @@ runtime::EventPtr receive(const Tensor& x, const Tensor& destination,
   DeviceContext& receiver = runtime::context(destination.device());
   runtime::Task task;
   describe_copy(task, x.spec(), x.device(), destination.device(), label);
-  task.run = mover(x, destination);
+  runtime::PinnedMemory* pinned = pinned_source(x, destination.device());
+  task.run = mover(x, destination, pinned != nullptr);
   if (!x.device().is_host()) {
     task.waits.push_back(runtime::context(x.device()).compute().record_event());
     x.storage()->record_stream(receiver.copy());
@@ -63,11 +73,7 @@ runtime::EventPtr receive(const Tensor& x, const Tensor& destination,
     destination.storage()->record_stream(receiver.copy());
   }
   runtime::EventPtr done = receiver.copy().enqueue(std::move(task));
-  if (x.device().is_host() && receiver.driver()) {
-    if (runtime::PinnedMemory* memory = receiver.driver()->pinned_memory()) {
-      memory->read_by(x.view().data, done);
-    }
-  }
+  if (pinned) pinned->read_by(x.view().data, done);  // until then, `x` keeps the block
   if (runtime::options().launch_blocking) receiver.synchronize();
   return done;
 }
@@ -80,7 +86,7 @@ Tensor send_to_host(const Tensor& x, const CopyLabel& label, const char* why_wai
   runtime::Task task;
   describe_copy(task, x.spec(), x.device(), kHost, label);
   task.host_lane = tracer::host_lane("from " + x.device().str());
-  task.run = mover(x, result);
+  task.run = mover(x, result, false);
   task.completes_on_return = true;  // see Driver::copy
   task.waits.push_back(sender.compute().record_event());
   x.storage()->record_stream(sender.copy());

@@ -68,9 +68,9 @@ Tensor cat(const Tensors& tensors, Site site = Site::current());
 
 /// Returns (x / 255 − mean) / std, per channel, of images in bytes, N×3×H×W:
 /// torchvision's ToTensor and Normalize, computed in float32. Not differentiable.
-Tensor normalize(const Tensor& x, const std::array<float, 3>& mean,
-                 const std::array<float, 3>& std, DType dtype = DType::f32,
-                 Site site = Site::current());
+Tensor normalize_images(const Tensor& x, const std::array<float, 3>& mean,
+                        const std::array<float, 3>& std, DType dtype = DType::f32,
+                        Site site = Site::current());
 
 /// Moves the first `by` dims behind the others: x.permute(by, …, 0, …, by − 1). Host
 /// tensors are permuted on the calling thread, without a gradient. REQUIRES: 0 < by <

@@ -70,17 +70,20 @@ class Driver {
   /// Returns the calling worker's queue.
   virtual Queue& current_queue() = 0;
   /// Copies `bytes` bytes on the calling worker's queue, between two devices or between
-  /// a device and the host. On return, host memory has been read or written, except
-  /// that pinned memory may be read later.
+  /// a device and the host. On return, host memory has been read or written.
   virtual void copy(void* to, Device to_device, const void* from, Device from_device,
                     size_t bytes) = 0;
   /// On the calling worker's queue, sets into[i] = op(into[i], from[i]) for all
   /// i < numel. `into` must be on the worker's device.
   virtual void reduce(void* into, Device into_device, const void* from,
                       Device from_device, int64_t numel, DType dtype, ReduceOp op) = 0;
-  /// Returns memory from which copies to the devices need no buffer on their way; null
-  /// if there is none.
+  /// Returns memory that the hardware reads by itself; null if there is none.
   virtual PinnedMemory* pinned_memory() { return nullptr; }
+  /// Like copy() to a device from pinned memory, which may be read after the return:
+  /// the caller must declare the copy with PinnedMemory::read_by.
+  virtual void copy_pinned(void* to, Device to_device, const void* from, size_t bytes) {
+    copy(to, to_device, from, Device{}, bytes);
+  }
 };
 
 }  // namespace lockstep::runtime

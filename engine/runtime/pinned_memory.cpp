@@ -14,9 +14,16 @@ bool all_done(const std::vector<EventPtr>& events) {
 
 }  // namespace
 
-/// Reuses the smallest free block that is at most twice as large, so that an epoch's
-/// last batch needs none of its own.
 void* PinnedMemory::do_allocate(size_t bytes, size_t alignment) {
+  if (void* data = reuse(bytes)) return data;
+  if (void* data = add(bytes)) return data;
+  return std::pmr::new_delete_resource()->allocate(bytes, alignment);
+}
+
+/// Returns the smallest free block that no copy reads and that is at most twice as
+/// large; null if there is none. An epoch's last batch, if it has at least half of the
+/// samples, thus needs none of its own.
+void* PinnedMemory::reuse(size_t bytes) {
   std::lock_guard lock(mutex_);
   auto best = blocks_.end();
   for (auto it = blocks_.begin(); it != blocks_.end(); ++it) {
@@ -25,16 +32,25 @@ void* PinnedMemory::do_allocate(size_t bytes, size_t alignment) {
     if (best != blocks_.end() && best->second.bytes <= block.bytes) continue;
     if (all_done(block.readers)) best = it;
   }
-  if (best == blocks_.end()) {
-    const size_t length = (bytes + kUnit - 1) / kUnit * kUnit;
-    void* data = lock_(length);
-    if (!data) return std::pmr::new_delete_resource()->allocate(bytes, alignment);
-    best =
-        blocks_.emplace(static_cast<const char*>(data), Block{length, false, {}}).first;
-  }
+  if (best == blocks_.end()) return nullptr;
   best->second.used = true;
   best->second.readers.clear();
   return const_cast<char*>(best->first);
+}
+
+/// Locking pages may wait for the hardware, which may wait for a copy that asks whether
+/// its source is pinned. So the mutex is not held.
+void* PinnedMemory::add(size_t bytes) {
+  if (exhausted_) return nullptr;
+  const size_t length = (bytes + kUnit - 1) / kUnit * kUnit;
+  void* data = lock_(length);
+  if (data == nullptr) {
+    exhausted_ = true;
+    return nullptr;
+  }
+  std::lock_guard lock(mutex_);
+  blocks_.emplace(static_cast<const char*>(data), Block{length, true, {}});
+  return data;
 }
 
 void PinnedMemory::do_deallocate(void* data, size_t bytes, size_t alignment) {

@@ -1,11 +1,12 @@
 // Page-locked main memory for batches: PyTorch's `pin_memory=True`.
 //
 // Hardware can read page-locked memory by itself. From any other memory, the host first
-// copies to a page-locked buffer. In return, such memory is still being read when the
-// call that enqueues the copy has returned, so that a freed block may be reused only
-// after the copies that read it. Source: ATen/core/CachingHostAllocator.h.
+// copies to a page-locked buffer. But such memory is still being read when the call
+// that enqueues the copy has returned, so that a freed block may be reused only after
+// the copies that read it. Source: ATen/core/CachingHostAllocator.h.
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <map>
@@ -18,13 +19,13 @@
 
 namespace lockstep::runtime {
 
-/// Keeps freed blocks for reuse: locking pages takes milliseconds. A loader and its
-/// training loop have a few batches at a time, so there are a few blocks, in turns.
-/// Never returns memory to the system. Thread-safe.
+/// Keeps freed blocks for reuse: locking pages takes milliseconds. There are as many as
+/// a loader and its training loop have batches at a time: with n workers, 2n and a few
+/// more. Never returns memory to the system. Thread-safe.
 class PinnedMemory : public std::pmr::memory_resource {
  public:
-  /// `lock` returns `bytes` bytes of page-locked memory, or null if there are no more;
-  /// blocks are then ordinary memory.
+  /// `lock` returns `bytes` bytes of page-locked memory, or null if there are no more:
+  /// it is then not called again, and further blocks are ordinary memory.
   explicit PinnedMemory(std::function<void*(size_t bytes)> lock)
       : lock_(std::move(lock)) {}
 
@@ -48,10 +49,13 @@ class PinnedMemory : public std::pmr::memory_resource {
   bool do_is_equal(const memory_resource& other) const noexcept override {
     return this == &other;
   }
+  void* reuse(size_t bytes);
+  void* add(size_t bytes);
   Blocks::iterator block_of(const void* data);
 
   const std::function<void*(size_t bytes)> lock_;
-  std::mutex mutex_;  ///< guards blocks_
+  std::atomic<bool> exhausted_{false};  ///< whether `lock_` returned null
+  std::mutex mutex_;                    ///< guards blocks_; not held in `lock_`
   Blocks blocks_;
 };
 

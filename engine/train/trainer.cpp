@@ -53,7 +53,7 @@ parallel::Devices devices_of_stages(const TrainerOptions& options) {
 void normalize_input(nn::Module& module, const data::Normalization& constants,
                      DType dtype) {
   module.register_forward_pre_hook([=](nn::Module&, const Tensor& bytes) {
-    return ops::normalize(bytes, constants.mean, constants.std, dtype);
+    return ops::normalize_images(bytes, constants.mean, constants.std, dtype);
   });
 }
 
@@ -96,6 +96,11 @@ Trainer::Trainer(nn::ModulePtr model, TrainerOptions options)
     callable_ = ddp_;
   }
   if (options_.normalization) {
+    if (pipeline_ || hybrid_) {
+      throw std::runtime_error(
+          "the devices do not normalise images with model-parallel and hybrid: no "
+          "module of theirs receives all of them");
+    }
     normalize_input(wrapper_ ? *wrapper_->module() : *model_, *options_.normalization,
                     options_.dtype);
   }

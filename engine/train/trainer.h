@@ -41,7 +41,8 @@ struct TrainerOptions {
   std::optional<parallel::PipelineOptions> pipeline;  ///< model-parallel
   bool graph = false;    ///< single CUDA device: replays steps (step_graph.h)
   bool sync_bn = false;  ///< DDP: synchronizes batch norm statistics
-  /// Set if batches have bytes: the constants by which the devices normalise them.
+  /// Set if batches have bytes: the constants by which the devices normalise them. Not
+  /// with model_parallel and hybrid.
   std::optional<data::Normalization> normalization;
   bool loss_in_forward = false;  ///< dp_criterion: the replicas compute the loss
 };
@@ -84,7 +85,7 @@ class Trainer {
  public:
   /// Moves `model` to devices[0] (model-parallel: each stage to its device) and wraps
   /// it according to the mode. Throws std::runtime_error if `sync_bn` is set and the
-  /// model has no batch norm.
+  /// model has no batch norm, or if `normalization` is set with a mode without it.
   Trainer(nn::ModulePtr model, TrainerOptions options);
 
   /// Trains for one epoch, or until the total step count reaches `last_step` (negative:

@@ -9,9 +9,10 @@ import zlib
 from support import TempTest, read_trace, run
 
 # The devices need about 45 ms for 96 images.
-A100 = ["train", "-a", "resnet50", "--dataset", "generated", "--image-size", 224,
-        "--device-type", "emulated", "--hardware", "dgx-a100", "--devices", 8, "-b", 96,
-        "--length", 576, "--steps", 6]
+ON_A100S = ["-a", "resnet50", "--device-type", "emulated", "--hardware", "dgx-a100",
+            "--devices", 8, "-b", 96]
+A100 = ["train", *ON_A100S, "--dataset", "generated", "--image-size", 224, "--length",
+        576, "--steps", 6]
 
 
 def write_png(path, side):
@@ -51,9 +52,8 @@ class EmulatedDevices(TempTest):
                 os.link(self.path(f"set/{part}/n0/0.png"),
                         self.path(f"set/{part}/n0/{i}.png"))
         trace = self.path("t.json")
-        run("train", self.path("set"), *A100[1:3], *A100[5:-4], "--classes", 1000,
-            "--mode", "dp", "-j", 1, "--steps", 2, "--trace", trace, "--trace-steps",
-            "0:2")
+        run("train", self.path("set"), *ON_A100S, "--mode", "dp", "-j", 1, "--steps", 2,
+            "--trace", trace, "--trace-steps", "0:2")
         self.assertIn("with emulated devices, the loader is the bottleneck",
                       run("trace", "summary", trace)[0])
 

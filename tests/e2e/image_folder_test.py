@@ -53,26 +53,47 @@ class ImageFolders(TempTest):
             run("emulate", trace, "-o", self.path("e.json"))
 
     def test_images_that_devices_normalise(self):
-        """The losses have the same bits; a fourth of the bytes reaches the devices."""
+        """The losses have the same bits, and images are copied as bytes."""
         data = self.folders()
+        shutil.copy(os.path.join(PICTURES, "truncated.jpeg"),
+                    os.path.join(data, "train", "n00000000", "0.JPEG"))
         for sent, *mode in (
                 ("h2d", "--gpu", 0), ("scatter", "--mode", "dp", "--devices", 2),
                 ("scatter", "--mode", "dp-criterion", "--devices", 2),
-                ("scatter", "--mode", "dp-features", "--devices", 2, "-a", "vgg16"),
-                ("h2d", "--mode", "ddp", "--devices", 2)):
+                ("scatter", "--mode", "dp-criterion", "--devices", 2,
+                 "--loss-in-forward"),
+                ("scatter", "--mode", "dp-features", "--devices", 2, "-a", "vgg16",
+                 "--steps", 1),
+                ("h2d", "--mode", "ddp", "--devices", 2),
+                ("h2d", "--mode", "local-sgd", "--devices", 2),
+                ("h2d", "--mode", "ps", "--devices", 2),
+                ("h2d", "--mode", "locked", "--devices", 1)):
             trace = self.path("t.json")
-            words = [data, *SMALL, *mode, "-b", 10, "--steps", 2, "--lr", 0.001,
-                     "--seed", 1]
+            words = [data, *SMALL, "-b", 10, "--lr", 0.001, "--seed", 1, "--epochs", 1,
+                     "--on-bad-image", "skip", *mode]
             plain = self.summary(*words)
             as_bytes = self.summary(*words, "--normalize-on-device", "--trace", trace,
-                                    "--trace-steps", "0:2")
+                                    "--trace-steps", "0:4")
             self.assertEqual([step["loss"] for step in plain["steps"]],
                              [step["loss"] for step in as_bytes["steps"]], mode)
             run("trace", "check", trace)
             copies = [e["args"] for e in read_trace(trace)["traceEvents"]
                       if e.get("cat") == "copy" and e["name"] == sent]
             images = [copy["bytes"] for copy in copies if copy["dtype"] == "uint8"]
-            self.assertEqual(sum(images), 2 * 10 * 3 * 32 * 32, mode)
+            self.assertEqual(sum(images) % (3 * 32 * 32), 0)
+            self.assertGreaterEqual(sum(images), 9 * 3 * 32 * 32, mode)
+            self.assertEqual({copy["dtype"] for copy in copies
+                              if copy["tensor"] in ("images", "input")}, {"uint8"})
+
+    def test_devices_that_normalise_need_images(self):
+        for words, error in (
+                (["-a", "toy", "--dataset", "random"],
+                 "--normalize-on-device has no effect on random samples"),
+                (["-a", "resnet18", "--dataset", "generated", "--mode",
+                  "model-parallel", "--devices", 2],
+                 "--normalize-on-device has no effect on --mode model-parallel")):
+            self.assertIn(error, run("train", *words, "--normalize-on-device",
+                                     code=2)[1])
 
     def test_workers_have_lanes(self):
         data = self.folders()

@@ -132,7 +132,7 @@ class Clocks(Machines):
         trip = clocks["machines"][1]["round_trip_ns"]
         error = abs(clocks["machines"][1]["offset_ns"] + 100000e9)
         self.assertLessEqual(error, trip / 2)
-        self.assertLess(error, 50e6)
+        self.assertLess(error, 10e6)
         self.assertEqual(clocks["machines"][0]["ranks"], [0])
 
     def test_stages_of_a_pipeline(self):

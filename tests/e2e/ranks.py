@@ -153,9 +153,10 @@ def is_listening(port):
 
 def without_own_pause(text):
     """What a rank says of another, without the note that it has itself had no CPU time
-    for a while: that is true on a busy machine."""
-    return re.sub(r"^this rank was itself stopped, or had no CPU time, for [\d.]+ s, "
-                  r"so the others may have ended without it: ", "", text)
+    for a second or more: that is true on a busy machine."""
+    return re.sub(r"^this rank was itself stopped, or had no CPU time, for "
+                  r"([1-9]|\d\d+)\.\d s, so the others may have ended without it: ",
+                  "", text)
 
 
 def together(words, folders, **environment):

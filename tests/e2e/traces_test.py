@@ -54,10 +54,12 @@ class Traces(TempTest):
                     file = self.record(self.path("again.json.gz"), arch, mode)
                 late = late_wake_ups(read_trace(file))
                 summary = json.loads(run("trace", "summary", "--json", file)[0])
-                unexplained = min(
-                    (abs(step["seconds"] - step["longest_path_seconds"])
-                     - late[step["step"]]) / step["seconds"]
-                    for step in summary["train"]["steps"])
+                steps = summary["train"]["steps"]
+                unexplained = min((
+                    abs(step["seconds"] - step["longest_path_seconds"]
+                        - late[step["step"]]) / step["seconds"]
+                    for step in steps if late[step["step"]] < 0.5 * step["seconds"]),
+                    default=1)
                 if unexplained < 0.02:
                     break
             self.assertLess(unexplained, 0.02)

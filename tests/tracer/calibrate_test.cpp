@@ -19,13 +19,16 @@ const Trace& calibrated_step() {
 }
 
 /// A machine with links of `link`, whose host takes 40 µs per parameter and further
-/// replica and 15 µs per parameter; devices pack 7 GB/s and add 30 GB/s.
+/// replica and 15 µs per parameter; devices pack 7 and 9 GB/s,
+/// and add 30 GB/s.
 Trace dp_on(int devices, const Link& link) {
   static const Hardware hardware = [] {
     Hardware made;
     made.name = "made";
     made.host = {40, 15, false, "made up"};
-    made.memory = {{{"flatten_many", 7}, {"add", 30}}, "made up"};
+    made.memory = {
+        {{"replicate flatten_many", 7}, {"reduce flatten_many", 9}, {"reduce add", 30}},
+        "made up"};
     return made;
   }();
   ConstructedProgram program;
@@ -74,6 +77,19 @@ TEST(Calibrate, FindsTheLineOfCopies) {
   EXPECT_THROW(fit_link({{8, 100}, {16, 50}}, "test"), std::runtime_error);
 }
 
+/// Adds to each copy of the reduction four slower ones at the same time.
+Trace with_copies_at_once(Trace trace) {
+  std::vector<Event> added;
+  for (const Event& event : trace.events) {
+    if (!event.is(categories::copy)) continue;
+    if (copy_facts(event).why != reasons::reduce) continue;
+    for (int i = 0; i < 4; ++i) added.push_back(event);
+    for (int i = 1; i <= 4; ++i) added[added.size() - i].dur *= 3;
+  }
+  for (Event& event : added) trace.events.push_back(std::move(event));
+  return trace;
+}
+
 TEST(Calibrate, FindsWhatAnEmulatedMachineHas) {
   const Link link{5, 25};  // GB/s, µs
   Trace one = emulate(construct_single(calibrated_step()), {.link = link});
@@ -82,8 +98,9 @@ TEST(Calibrate, FindsWhatAnEmulatedMachineHas) {
   std::vector<Trace> alone, together;
   alone.push_back(std::move(one));
   together.push_back(ddp_with(contention));
-  const Calibration found = calibrate(
-      {std::move(alone), dp_on(2, link), dp_on(3, link), std::move(together)});
+  const Calibration found =
+      calibrate({std::move(alone), with_copies_at_once(dp_on(2, link)), dp_on(3, link),
+                 std::move(together)});
   EXPECT_EQ(found.arch, "resnet18");
   EXPECT_EQ(found.batch, 8);
   EXPECT_EQ(found.parameters, 62u);
@@ -111,11 +128,12 @@ TEST(Calibrate, FindsWhatAnEmulatedMachineHas) {
   EXPECT_GT(found.contention.slowdown, 1.25);
   EXPECT_LT(found.contention.slowdown, 1.5);
   // The runs of DataParallel had none of it, but emulation will apply it to the rates.
-  ASSERT_EQ(found.memory_gb_per_s.size(), 2u);
+  ASSERT_EQ(found.memory_gb_per_s.size(), 3u);
   const double others = found.contention.slowdown;
-  EXPECT_NEAR(found.memory_gb_per_s.at("flatten_many"), 7 * others, 0.01);
+  EXPECT_NEAR(found.memory_gb_per_s.at("replicate flatten_many"), 7 * others, 0.01);
+  EXPECT_NEAR(found.memory_gb_per_s.at("reduce flatten_many"), 9 * others, 0.01);
   const double of_add = found.contention.by_operation.at("aten::add_");
-  EXPECT_NEAR(found.memory_gb_per_s.at("add"), 30 * of_add, 0.05);
+  EXPECT_NEAR(found.memory_gb_per_s.at("reduce add"), 30 * of_add, 0.05);
 }
 
 // The profile is one that --hardware reads, and a copy takes on it what was measured.

@@ -1,5 +1,6 @@
 #include "engine/backends/cuda/queue.h"
 
+#include <cstdio>
 #include <mutex>
 #include <set>
 
@@ -109,17 +110,33 @@ void CudaDriver::reduce(void* into, Device into_device, const void* from,
   check(cudaFreeAsync(here, stream), "cudaFreeAsync");
 }
 
-runtime::PinnedMemory& pinned_memory() {
+runtime::PinnedMemory* CudaDriver::pinned_memory() {
   static auto* const memory = new runtime::PinnedMemory([](size_t bytes) -> void* {
     const GpuScope scope(planning_gpu());
     void* data = nullptr;
-    if (cudaHostAlloc(&data, bytes, cudaHostAllocPortable) == cudaSuccess) return data;
-    cudaGetLastError();  // clear the error: ordinary memory is slower, no failure
+    const cudaError_t status = cudaHostAlloc(&data, bytes, cudaHostAllocPortable);
+    if (status != cudaErrorMemoryAllocation) {
+      check(status, "cudaHostAlloc");
+      return data;
+    }
+    cudaGetLastError();  // clear the error: ordinary memory works, too
+    std::fprintf(
+        stderr,
+        "lockstep: warning: %zu MiB could not be page-locked, so that further "
+        "batches are copied through a buffer; fix: use fewer workers (-j) or a "
+        "smaller batch (-b)\n",
+        bytes >> 20);
     return nullptr;
   });
-  return *memory;
+  return memory;
 }
 
-runtime::PinnedMemory* CudaDriver::pinned_memory() { return &cuda::pinned_memory(); }
+void CudaDriver::copy_pinned(void* to, Device /*to_device*/, const void* from,
+                             size_t bytes) {
+  if (bytes == 0) return;
+  check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice,
+                        CudaQueue::current().stream()),
+        "cudaMemcpyAsync from pinned memory");
+}
 
 }  // namespace lockstep::cuda

@@ -12,7 +12,6 @@
 #include "engine/backends/cuda/gpus.h"
 #include "engine/backends/cuda/launch_shape.h"
 #include "engine/backends/cuda/status.h"
-#include "engine/runtime/pinned_memory.h"
 #include "tracer/record/device_activity.h"
 
 namespace lockstep::cuda {
@@ -146,10 +145,6 @@ CudaQueue::Staging& CudaQueue::staging(size_t bytes) {
 }
 
 void CudaQueue::copy_from_host(void* to, const void* from, size_t bytes) {
-  if (pinned_memory().contains(from)) {
-    return check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream_),
-                 "cudaMemcpyAsync from pinned memory");
-  }
   for (size_t start = 0; start < bytes; start += kPiece) {
     const size_t length = std::min(kPiece, bytes - start);
     Staging& s = staging(length);

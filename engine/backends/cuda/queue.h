@@ -37,7 +37,7 @@ class CudaQueue : public runtime::Queue {
   cudnnHandle_t cudnn();    ///< created on first use: most queues only copy
   cublasHandle_t cublas();  ///< likewise
 
-  /// Copies from main memory; `from` may be reused on return, unless it is pinned.
+  /// Copies from main memory; `from` may be reused on return.
   void copy_from_host(void* to, const void* from, size_t bytes);
   /// Copies to main memory and returns when the copy is complete. Throws if a kernel of
   /// this device has reported an error (kernels/loss.h).
@@ -83,9 +83,6 @@ class CudaGraph : public runtime::Graph {
   cudaGraphExec_t executable_ = nullptr;
 };
 
-/// Returns the process's pinned memory, which all GPUs can read. Never destroyed.
-runtime::PinnedMemory& pinned_memory();
-
 /// Runs the runtime's streams on GPUs.
 struct CudaDriver : runtime::Driver {
   void* allocate(Device device, size_t bytes) override;
@@ -96,7 +93,9 @@ struct CudaDriver : runtime::Driver {
             size_t bytes) override;
   void reduce(void* into, Device into_device, const void* from, Device from_device,
               int64_t numel, DType dtype, ReduceOp op) override;
+  /// All GPUs of the process can read it. Never destroyed.
   runtime::PinnedMemory* pinned_memory() override;
+  void copy_pinned(void* to, Device to_device, const void* from, size_t bytes) override;
 };
 
 }  // namespace lockstep::cuda

@@ -29,7 +29,7 @@ void dropout(const KernelArgs& args) {
 
 /// In float32 for any T, as data::Normalize computes it.
 template <typename T>
-void normalize(const KernelArgs& args) {
+void normalize_images(const KernelArgs& args) {
   const View &x = args.in[0], &y = args.out[0];
   const int64_t plane = x.sizes[2] * x.sizes[3];
   for (int64_t i = 0; i < x.numel(); ++i) {
@@ -121,8 +121,8 @@ Kernel elementwise(const PlanRequest& request) {
       };
     case OpCode::flatten_many:
       return flatten_many;
-    case OpCode::normalize:
-      return normalize<T>;
+    case OpCode::normalize_images:
+      return normalize_images<T>;
     case OpCode::dropout:
       return dropout<T>;
     case OpCode::dropout_backward:

@@ -31,5 +31,5 @@ std::condition_variable room_, ready_;
 std::vector<std::optional<Made>> places_{static_cast<size_t>(depth_)};
 int64_t taken_ = 0;
 bool closed_ = false;
-decltype(data::Batch::images) staging_;
+data::Floats staging_;
 // [/solution-members]

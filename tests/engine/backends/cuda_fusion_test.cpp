@@ -150,7 +150,8 @@ TEST_P(CudaFusions, LaunchesOfAResNet18Step) {
   const Tensor bytes = test::on(gpu, Tensor::from(std::vector<double>(3 * 16 * 16, 100),
                                                   {1, 3, 16, 16}, DType::u8));
   EXPECT_EQ(launches([&] {
-              return ops::normalize(bytes, {0.5f, 0.5f, 0.5f}, {0.25f, 0.25f, 0.25f});
+              return ops::normalize_images(bytes, {0.5f, 0.5f, 0.5f},
+                                           {0.25f, 0.25f, 0.25f});
             }),
             148)
       << "its result is in the order that a convolution reads, forward and backward";

@@ -1,6 +1,7 @@
 // What the host pays for a GPU's queue: marks (CUDA events) that are recorded only
 // where somebody waits, reads that need none, and choices by time on an idle device.
 #include <algorithm>
+#include <atomic>
 #include <chrono>
 #include <future>
 #include <memory>
@@ -84,30 +85,70 @@ TEST_P(CudaQueues, SeveralScalarsAreReadWithOneCopy) {
   EXPECT_EQ(copies, 1);
 }
 
+/// Simulated GPUs run nothing until `end` or destruction.
+class Pause {
+ public:
+  Pause() { test::pause_gpus(true); }
+  ~Pause() { end(); }
+  void end() { test::pause_gpus(false); }
+};
+
+/// Batches in pinned memory, each with one value.
+class PinnedBatches {
+ public:
+  explicit PinnedBatches(runtime::DeviceContext& device)
+      : memory_(*device.driver()->pinned_memory()) {}
+  Tensor make(float value) {
+    std::shared_ptr<char[]> data(static_cast<char*>(memory_.allocate(kBytes)),
+                                 [this](char* data) {
+                                   memory_.deallocate(data, kBytes);
+                                   ++freed_;
+                                 });
+    std::fill_n(reinterpret_cast<float*>(data.get()), kValues, value);
+    return Tensor(std::make_shared<Storage>(data, kBytes), 0, {{kValues}});
+  }
+  void wait_until_freed(int count) const {
+    while (freed_ < count) std::this_thread::yield();
+  }
+  static std::vector<double> all(double value) {
+    return std::vector<double>(kValues, value);
+  }
+  static constexpr int64_t kValues = 1 << 16;
+
+ private:
+  static constexpr size_t kBytes = kValues * sizeof(float);
+  runtime::PinnedMemory& memory_;
+  std::atomic<int> freed_{0};
+};
+
 /// The batch's memory is free once the copy has been handed over, before it has run.
 TEST_P(CudaQueues, APinnedBatchIsNotOverwrittenBeforeItsCopyHasRun) {
   if (real()) GTEST_SKIP() << "only the simulated GPU can be paused";
-  static constexpr int64_t kValues = 1 << 16;
-  static constexpr size_t kBytes = kValues * sizeof(float);
-  auto& memory = *context().driver()->pinned_memory();
-  const auto batch = [&memory](float value) {
-    std::shared_ptr<char[]> data(
-        static_cast<char*>(memory.allocate(kBytes)),
-        [&memory](char* data) { memory.deallocate(data, kBytes); });
-    std::fill_n(reinterpret_cast<float*>(data.get()), kValues, value);
-    return Tensor(std::make_shared<Storage>(data, kBytes), 0, {{kValues}});
-  };
+  PinnedBatches batches(context());
+  const Tensor into = test::on(kGpu, Tensor::empty({PinnedBatches::kValues}, kHost));
+  context().synchronize();
   const int64_t before = test::direct_copies();
-  test::pause_gpus(true);
-  Tensor first = batch(1);
-  const Tensor there = ops::copy_to(first, kGpu, {"h2d", "images"});
-  const std::weak_ptr<Storage> read = first.storage();
-  first = Tensor();
-  while (!read.expired()) std::this_thread::yield();
-  const Tensor second = batch(2);
-  test::pause_gpus(false);
-  EXPECT_EQ(test::values_of(there), std::vector<double>(kValues, 1));
-  EXPECT_EQ(test::direct_copies() - before, 1);
+  Pause pause;
+  const Tensor one = ops::copy_to(batches.make(1), kGpu, {"h2d", "images"});
+  batches.wait_until_freed(1);
+  ops::copy_into(batches.make(2), into, {"h2d", "images"});
+  batches.wait_until_freed(2);
+  const Tensor third = batches.make(3), fourth = batches.make(4);
+  pause.end();
+  EXPECT_EQ(test::values_of(one), PinnedBatches::all(1));
+  EXPECT_EQ(test::values_of(into), PinnedBatches::all(2));
+  EXPECT_EQ(test::direct_copies() - before, 2);
+}
+
+TEST_P(CudaQueues, EachPinnedBatchArrives) {
+  PinnedBatches batches(context());
+  Tensors there;
+  for (int i = 0; i < 64; ++i) {
+    there.push_back(ops::copy_to(batches.make(float(i)), kGpu, {"h2d", "images"}));
+  }
+  for (int i = 0; i < 64; ++i) {
+    ASSERT_EQ(test::values_of(there[i]), PinnedBatches::all(i));
+  }
 }
 
 TEST_P(CudaQueues, KernelsAreTimedOnAnIdleDevice) {

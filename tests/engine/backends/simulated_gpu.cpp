@@ -223,11 +223,6 @@ struct FakeDriver : runtime::Driver {
   runtime::Queue& current_queue() override { return *current; }
   void copy(void* to, Device to_device, const void* from, Device from_device,
             size_t bytes) override {
-    if (from_device.is_host() && memory_.contains(from)) {
-      ++direct;
-      current->launch([=] { std::memcpy(to, from, bytes); });
-      return;
-    }
     if (from_device.is_host()) {  // the caller may reuse `from` on return
       const auto* start = static_cast<const char*>(from);
       auto staged = std::make_shared<std::vector<char>>(start, start + bytes);
@@ -257,6 +252,10 @@ struct FakeDriver : runtime::Driver {
         [=] { cuda::reduce_elements<HostMachine>(into, from, numel, dtype, op); });
   }
   runtime::PinnedMemory* pinned_memory() override { return &memory_; }
+  void copy_pinned(void* to, Device, const void* from, size_t bytes) override {
+    ++direct;
+    current->launch([=] { std::memcpy(to, from, bytes); });
+  }
 
  private:
   runtime::PinnedMemory memory_{[](size_t bytes) { return std::malloc(bytes); }};

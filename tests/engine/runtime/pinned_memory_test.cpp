@@ -71,11 +71,33 @@ TEST(PinnedMemory, KnowsItsBlocks) {
 }
 
 TEST(PinnedMemory, IsOrdinaryMemoryIfNoPagesCanBeLocked) {
-  PinnedMemory memory([](size_t) { return nullptr; });
-  void* data = memory.allocate(kBytes);
-  EXPECT_FALSE(memory.contains(data));
-  memory.read_by(data, copy());
-  memory.deallocate(data, kBytes);
+  int asked = 0;
+  PinnedMemory memory([&asked](size_t) -> void* {
+    ++asked;
+    return nullptr;
+  });
+  for (int i = 0; i < 3; ++i) {
+    void* data = memory.allocate(kBytes);
+    EXPECT_FALSE(memory.contains(data));
+    memory.read_by(data, copy());
+    memory.deallocate(data, kBytes);
+  }
+  EXPECT_EQ(asked, 1);
+}
+
+/// Locking may wait for the hardware, which may wait for a copy that asks.
+TEST(PinnedMemory, CanBeAskedWhilePagesAreLocked) {
+  Pages pages;
+  const void* other = pages.memory.allocate(kBytes);
+  PinnedMemory* asked = nullptr;
+  bool found = true;
+  PinnedMemory memory([&](size_t) -> void* {
+    found = asked->contains(other);
+    return nullptr;
+  });
+  asked = &memory;
+  memory.deallocate(memory.allocate(kBytes), kBytes);
+  EXPECT_FALSE(found);
 }
 
 }  // namespace

@@ -111,7 +111,7 @@ int64_t ProcessProgram::kernel(const Kernel& kernel) {
   Event task =
       make_task(categories::kernel, kernel.name, kernel.device, kComputeStream);
   task.op = kernel.op;
-  task.dur = costs_.time_of(kernel.name, kernel.bytes);
+  task.dur = costs_.time_of(kernel.phase, kernel.name, kernel.bytes);
   task.args[keys::phase] = kernel.phase;
   task.args[keys::bytes] = kernel.bytes;
   task.args[keys::cpu_us] = static_cast<double>(task.dur) / 1e3;

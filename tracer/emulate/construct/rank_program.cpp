@@ -27,8 +27,9 @@ bool on_compute_stream(const Event& event) {
 
 }  // namespace
 
-int64_t AddedCosts::time_of(const std::string& kernel, int64_t bytes) const {
-  const auto known = rates.find(kernel);
+int64_t AddedCosts::time_of(const std::string& phase, const std::string& kernel,
+                            int64_t bytes) const {
+  const auto known = rates.find(phase + " " + kernel);
   const double rate = known == rates.end() ? bytes_per_ns : known->second;
   if (rate <= 0) return 0;
   return std::max<int64_t>(1, static_cast<int64_t>(static_cast<double>(bytes) / rate));
@@ -132,7 +133,7 @@ int64_t RankProgram::kernel(const char* op, const char* name, const char* phase,
   insertions_.back().length += costs_.launch + 1;
   Event task = make_task(categories::kernel, name, kCompute, std::move(deps));
   task.op = op_id;
-  task.dur = costs_.time_of(name, bytes);
+  task.dur = costs_.time_of(phase, name, bytes);
   task.args[keys::phase] = phase;
   task.args[keys::bytes] = bytes;
   task.args[keys::cpu_us] = static_cast<double>(task.dur) / 1e3;

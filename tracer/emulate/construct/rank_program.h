@@ -15,10 +15,12 @@ namespace lockstep::tracer {
 struct AddedCosts {
   int64_t launch = 0;       ///< ns of host time to enqueue a kernel or a collective
   double bytes_per_ns = 0;  ///< of a kernel that only moves memory; 0: unknown
-  std::map<std::string, double> rates = {};  ///< of kernels by name, if they are known
+  std::map<std::string, double> rates = {};  ///< see MemoryRates
 
-  /// Returns the ns that a kernel takes to move `bytes`; 0 if its rate is unknown.
-  int64_t time_of(const std::string& kernel, int64_t bytes) const;
+  /// Returns the ns that a kernel of a phase takes to move `bytes`; 0 if its rate is
+  /// unknown.
+  int64_t time_of(const std::string& phase, const std::string& kernel,
+                  int64_t bytes) const;
 };
 
 /// Returns the medians over the step's operations that launch one kernel and over its

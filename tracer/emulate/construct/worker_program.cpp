@@ -149,7 +149,8 @@ class Worker {
     const int64_t id = rank_.reserve();
     requests_[server].kernels.push_back(
         {rank_.launch(op, {{keys::bytes, bytes}}), id, name, bytes,
-         std::max<int64_t>(1, rank_.costs().time_of(name, bytes)), nullptr});
+         std::max<int64_t>(1, rank_.costs().time_of(phases::optimizer, name, bytes)),
+         nullptr});
   }
 
   /// The recorded update of all keys, for those of a server.

@@ -202,8 +202,8 @@ std::map<std::string, double> memory_rates(const Trace& dp,
       const double factor = slower == contention.by_operation.end()
                                 ? contention.slowdown
                                 : slower->second;
-      rates[task->name.str()].push_back(factor * static_cast<double>(bytes) /
-                                        static_cast<double>(kernel.cpu));
+      rates[std::string(kernel.phase) + " " + task->name.str()].push_back(
+          factor * static_cast<double>(bytes) / static_cast<double>(kernel.cpu));
     }
   }
   std::map<std::string, double> medians;
@@ -223,10 +223,10 @@ Json link_json(const FittedLink& link, double links, const std::string& source) 
 
 FittedLink fit_link(const std::vector<CopyTime>& copies, const std::string& what) {
   const std::vector<CopyTime> sizes = by_size(copies);
-  double w = 0, wb = 0, wbb = 0, wt = 0, wbt = 0;  // weighted by 1 / time²
+  double w = 0, wb = 0, wbb = 0, wt = 0, wbt = 0;  // weighted by 1 / time
   for (const CopyTime& size : sizes) {
     const auto t = static_cast<double>(size.time), b = static_cast<double>(size.bytes);
-    const double weight = 1 / (t * t);
+    const double weight = 1 / t;
     w += weight, wb += weight * b, wbb += weight * b * b;
     wt += weight * t, wbt += weight * b * t;
   }
@@ -267,9 +267,8 @@ Calibration calibrate(const CalibrationRuns& runs) {
         static_cast<double>(kernel.cpu) / 1e6;
   }
   std::vector<CopyTime> host, device;
-  for (const Trace* trace : {&one, &runs.two, &runs.three}) {
-    collect_copies(*trace, host, device);
-  }
+  // Three devices may have more threads than the machine has cores.
+  for (const Trace* trace : {&one, &runs.two}) collect_copies(*trace, host, device);
   result.host_link = fit_link(host, "between the host and a device");
   result.device_link = fit_link(device, "between devices");
   const double second = time_for_replicas(runs.two);

@@ -22,9 +22,11 @@ struct FittedLink {
   double error = 0;  ///< median of |time on the line − time| / time, over the sizes
 };
 
-/// Returns the line through the median times of each size that has the least squares of
-/// relative errors; its latency is at least 0. Throws std::runtime_error that names
-/// `what` if there are fewer than two sizes, or if larger copies are not slower.
+/// Returns the line through the median times of each size whose squared errors, each
+/// relative to the time, have the least sum: large copies count for more than small
+/// ones, which caches serve at other rates. Its latency is at least 0. Throws
+/// std::runtime_error that names `what` if there are fewer than two sizes, or if larger
+/// copies are not slower.
 FittedLink fit_link(const std::vector<CopyTime>& copies, const std::string& what);
 
 /// The runs of one network that a calibration needs, with the same batch for each

@@ -52,8 +52,9 @@ struct Contention {
   std::string source;
 };
 
-/// How fast kernels move memory that a step of one device does not have: by the
-/// kernel's name, `flatten_many` (packing) or `add` (reduce's sums).
+/// How fast kernels move memory that a step of one device does not have: by phase and
+/// kernel, `replicate flatten_many` (packing) or `reduce add`. What a kernel reads is
+/// in a cache in one phase, and not in another.
 struct MemoryRates {
   std::map<std::string, double> gb_per_s;  ///< read and written, together
   std::string source;

@@ -179,7 +179,7 @@ struct Fill {
 /// Normalises the bytes of images N×3×H×W; `i` indexes the output, whose channels are
 /// last if `nhwc`. Divides as the host does, so that the results have the same bits.
 template <class T>
-struct Pixels {
+struct NormalizeImages {
   const uint8_t* x;
   T* y;
   Index plane;

@@ -110,15 +110,16 @@ PlanPtr plan_flatten(const PlanRequest& r) {
 
 /// The result has the form that a convolution reads.
 template <class Machine>
-PlanPtr plan_pixels(const PlanRequest& r) {
-  Steps steps("lockstep:normalize");
+PlanPtr plan_normalize_images(const PlanRequest& r) {
+  Steps steps("lockstep:normalize_images");
   const Shape& x = r.in[0].sizes;
   const Ref y = output(0, activation_form(x, backend_options().amp));
   const auto plane = static_cast<Index>(x[2] * x[3]);
   steps.add([=, n = static_cast<Index>(x.numel())](const KernelArgs& args) {
     with_element(y.form, [&](auto zero) {
       using T = decltype(zero);
-      Pixels<T> kernel{args.in[0].as<uint8_t>(), y.in<T>(args), plane, y.form.nhwc};
+      NormalizeImages<T> kernel{args.in[0].as<uint8_t>(), y.in<T>(args), plane,
+                                y.form.nhwc};
       for (int channel = 0; channel < 3; ++channel) {
         kernel.mean[channel] = static_cast<float>(args.scalars[channel]);
         kernel.std[channel] = static_cast<float>(args.scalars[3 + channel]);
@@ -288,8 +289,8 @@ PlanPtr plan_elementwise(const PlanRequest& r) {
       return plan_transpose<Machine>(r);
     case OpCode::flatten_many:
       return plan_flatten<Machine>(r);
-    case OpCode::normalize:
-      return plan_pixels<Machine>(r);
+    case OpCode::normalize_images:
+      return plan_normalize_images<Machine>(r);
     case OpCode::dropout:
     case OpCode::dropout_backward:
       return plan_dropout<Machine>(r);
