@@ -172,7 +172,8 @@ class Preemption(PreemptionTest):
         shared = [*SPARSE, "--mode", "hogwild", "--devices", 2, "--epochs", 10000,
                   "--checkpoint", self.path("c"), "--resume", "auto"]
         told = []
-        for steps, more in (1, ["--length", 600000]), (201, []):  # a first one is long
+        # The first signal arrives in the first epoch, which is long, the second later.
+        for steps, more in (1, ["--length", 600000]), (201, []):
             part = Run([*shared, *more])
             self.addCleanup(part.kill)
             part.wait_for(STEP, steps)
