@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "engine/data/picture.h"
+#include "engine/data/pixels.h"
 #include "engine/data/resize.h"
 #include "engine/data/transforms.h"
 
