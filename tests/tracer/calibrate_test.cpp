@@ -136,6 +136,15 @@ TEST(Calibrate, FindsWhatAnEmulatedMachineHas) {
   EXPECT_NEAR(found.memory_gb_per_s.at("reduce add"), 30 * of_add, 0.05);
 }
 
+TEST(Calibrate, AProgramSaysWhichRatesItHas) {
+  const std::string text = construction(dp_on(2, {5, 25}));
+  EXPECT_NE(text.find("moves memory as fast as the step's own kernels, except for the "
+                      "rates of made: reduce add 30 GB/s, reduce flatten_many 9 GB/s, "
+                      "replicate flatten_many 7 GB/s;"),
+            text.npos)
+      << text;
+}
+
 // The profile is one that --hardware reads, and a copy takes on it what was measured.
 TEST(Calibrate, WritesAProfile) {
   Calibration found;

@@ -195,6 +195,13 @@ TEST(Contention, AProfileWithoutSenseIsRefused) {
                     "contention": {"slowdown": 2, "source": "s", "by_operation": {}})")
                 .find("`contention` is of one machine"),
             std::string::npos);
+  for (const char* memory :
+       {"3", R"({"gb_per_s": 3, "source": "s"})",
+        R"({"gb_per_s": {"reduce add": 0}, "source": "s"})", R"({"gb_per_s": {}})"}) {
+    EXPECT_NE(why(std::string(R"(, "memory": )") + memory).find("`memory`"),
+              std::string::npos)
+        << memory << ": " << why(std::string(R"(, "memory": )") + memory);
+  }
 }
 
 }  // namespace
