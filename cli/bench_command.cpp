@@ -20,6 +20,7 @@
 #include "engine/ops/ops.h"
 #include "engine/optim/sgd.h"
 #include "engine/runtime/device_context.h"
+#include "engine/train/input_hooks.h"
 #include "engine/train/train_step.h"
 #include "tracer/format/trace.h"
 #include "tracer/record/collect.h"
@@ -73,6 +74,7 @@ class Bench {
         o.stem.value_or(o.size <= 64 ? models::Stem::cifar : models::Stem::imagenet);
     const nn::ModulePtr model = models::make(o.arch, zoo);
     model->to(device_);
+    if (device_.type == DeviceType::cuda) train::reorder_at_once(*model);
     step_ = std::make_unique<train::TrainStep>(
         model, model, optim::SgdOptions{0.001, 0.9, 1e-4},
         train::TrainStepOptions{.accuracy = false, .graph = o.cuda_graph});

@@ -47,6 +47,7 @@ const char* name(OpCode code) {
                                       "copy",
                                       "transpose",
                                       "flatten_many",
+                                      "reorder_many",
                                       "normalize_images",
                                       "dropout",
                                       "dropout_backward",

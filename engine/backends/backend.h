@@ -30,10 +30,11 @@ enum class OpCode : uint8_t {
   linear,                  ///< x N×I, w O×I, [b O] → y = x wᵀ + b
   linear_backward_data,    ///< dy, w → dx
   linear_backward_weight,  ///< x, dy → dw, [db]
-  batch_norm,              ///< x, gamma, beta, running mean, var, count →
-                           ///< y, batch mean, batch variance, [relu mask]
-  batch_norm_eval,         ///< x, gamma, beta, mean, var (running statistics) → y
-  batch_norm_backward,     ///< x, dy, gamma, mean, var, [relu mask] → dx, dgamma, dbeta
+  batch_norm,              ///< x, gamma, beta, running mean, var, count, [z] →
+                           ///< y (+ z), batch mean, batch variance, [relu mask]
+  batch_norm_eval,         ///< x, gamma, beta, mean, var (running), none, [z] → y (+ z)
+  batch_norm_backward,     ///< x, dy, gamma, mean, var, [relu mask, [a, b, [r]]] → dx,
+                           ///< dgamma, dbeta; if given, dy = add(a, b, [r]) is made
   batch_norm_eval_backward,  ///< like batch_norm_backward, with constant mean, var
   batch_norm_stats,          ///< x → mean, biased var, elements per channel [1]
   batch_norm_gather_stats,   ///< N×(2C + 1), rows as above → the same, combined
@@ -58,6 +59,7 @@ enum class OpCode : uint8_t {
   copy,                  ///< x → y, same elements, y plain (also `contiguous`)
   transpose,             ///< x R×C, plain → xᵀ
   flatten_many,          ///< n plain tensors → one flat tensor
+  reorder_many,          ///< n images or weights → the same, as conv2d reads them
   normalize_images,      ///< bytes N×3×H×W → floats; scalars: 3 means, 3 deviations
   dropout,               ///< x → y, mask u8; scalars p, seed, stream
   dropout_backward,      ///< dy, mask → dx; scalar p
@@ -134,6 +136,18 @@ struct Backend {
   /// Returns true if a `relu_backward`, in place, that follows this operation can be
   /// fused into it: the operation takes the ReLU's output as a further input.
   virtual bool can_fuse_relu_backward(OpCode) const { return false; }
+  /// Returns true if an `add_` to its result that follows this operation can be fused
+  /// into it: the operation takes the other summand as a further input.
+  virtual bool can_fuse_add(OpCode) const { return false; }
+  /// Returns true if the `add` before this operation, of the gradient that it reads,
+  /// can be fused into it: the operation takes the addition's inputs as further inputs.
+  virtual bool can_fuse_sum(OpCode) const { return false; }
+
+  /// Returns the layout in which conv2d reads images or weights like `tensor`, for
+  /// `reorder_many`; that of `tensor` if it reads them as they are.
+  virtual LayoutPtr convolution_layout(const TensorSpec& tensor) const {
+    return tensor.layout;
+  }
 
   /// Returns the driver of this kind of device, or null if host threads run its
   /// kernels.

@@ -18,9 +18,9 @@ Tensors backward(const Saved& saved, Tensors grads, Attributes attributes,
   attributes.relu = saved.relu_mask.defined();
   const TensorSpec x = {saved.x.sizes(), saved.x.dtype(), nullptr};
   const TensorSpec per_channel = saved.weight.spec();
-  return compute(code,
-                 {saved.x, dy, saved.weight, saved.mean, saved.var, saved.relu_mask},
-                 {x, per_channel, per_channel}, attributes);
+  return compute_after_sum(
+      code, {saved.x, dy, saved.weight, saved.mean, saved.var, saved.relu_mask},
+      {x, per_channel, per_channel}, attributes);
 }
 
 Tensor evaluate(const Tensor& x, const BatchNormState& s, const Attributes& attributes,

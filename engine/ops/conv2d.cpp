@@ -39,11 +39,12 @@ Tensor conv2d(const Tensor& x, const Tensor& w, const Tensor& b, Conv2dOptions o
   attributes.padding = {o.padding, o.padding};
   const Shape y_shape{x.size(0), w.size(0), output_size(x.size(2), w.size(2), o),
                       output_size(x.size(3), w.size(3), o)};
-  const Tensors made =
-      compute(OpCode::conv2d, {x, w, b}, {{y_shape, x.dtype(), nullptr}}, attributes);
+  Tensor weights = take_reordered(w);
+  const Tensors made = compute(OpCode::conv2d, {x, weights, b},
+                               {{y_shape, x.dtype(), nullptr}}, attributes);
   const Tensor& y = made[0];
   // A backend may have reordered the weights; they are used again for dx.
-  const Tensor weights = made.size() > 1 ? made[1] : w;
+  if (made.size() > 1) weights = made[1];
 
   const bool x_needs = x.requires_grad();
   const bool has_bias = b.defined();

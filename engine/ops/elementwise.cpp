@@ -40,7 +40,7 @@ Tensor& add_(Tensor& a, const Tensor& b, Site site) {
   check_same_shape("add_", a, b);
   check_in_place(a);
   OpCall op("aten::add_", {a, b}, site);
-  compute_into(OpCode::add, {a, b}, {a});
+  if (!fuse_add(a, b)) compute_into(OpCode::add, {a, b}, {a});
   autograd::set_history("AddBackward0", {a, b}, {a}, op.id(), pass_to_both);
   return a;
 }

@@ -110,6 +110,12 @@ void describe_kernel(runtime::Task& task, const KernelCall& call) {
   }
 }
 
+std::function<void()> runner(const KernelCall* call) {
+  return [call] {
+    call->plan->run({call->in, call->out, call->workspace, call->scalars});
+  };
+}
+
 /// Enqueues `call` on the compute stream.
 void launch(runtime::DeviceContext& device, std::shared_ptr<KernelCall> call) {
   runtime::Task task;
@@ -117,9 +123,7 @@ void launch(runtime::DeviceContext& device, std::shared_ptr<KernelCall> call) {
   task.writes = call->out.empty() ? nullptr : call->out[0].data;
   task.call = call;
   describe_kernel(task, *call);
-  task.run = [call = call.get()] {
-    call->plan->run({call->in, call->out, call->workspace, call->scalars});
-  };
+  task.run = runner(call.get());
   if (device.device().type == DeviceType::emulated) {
     emulate(task, device.device(), *call);
   }
@@ -154,6 +158,22 @@ std::shared_ptr<KernelCall> prepare(runtime::DeviceContext& device, OpCode code,
   call->workspace = device.workspace(call->plan->workspace);
   call->scalars = scalars;
   return call;
+}
+
+/// Allocates the outputs, then the plan's opaque ones.
+Tensors allocate_outputs(runtime::DeviceContext& device, KernelCall& call) {
+  const Plan& plan = *call.plan;
+  Tensors results;
+  for (size_t i = 0; i < call.request.out.size(); ++i) {
+    TensorSpec spec = call.request.out[i];
+    spec.layout = i < plan.layouts.size() ? plan.layouts[i] : nullptr;
+    results.push_back(Tensor::empty(spec, device.device()));
+  }
+  for (const TensorSpec& spec : plan.extra) {
+    results.push_back(Tensor::empty(spec, device.device()));
+  }
+  for (const Tensor& result : results) call.out.push_back(result.view());
+  return results;
 }
 
 }  // namespace
@@ -191,17 +211,7 @@ Tensors compute(OpCode code, const Tensors& in, const std::vector<TensorSpec>& o
                 const Attributes& attributes, const Scalars& scalars) {
   runtime::DeviceContext& device = runtime::context(common_device(in));
   auto call = prepare(device, code, in, out, attributes, scalars);
-  const Plan& plan = *call->plan;
-  Tensors results;
-  for (size_t i = 0; i < out.size(); ++i) {
-    TensorSpec spec = out[i];
-    spec.layout = i < plan.layouts.size() ? plan.layouts[i] : nullptr;
-    results.push_back(Tensor::empty(spec, device.device()));
-  }
-  for (const TensorSpec& spec : plan.extra) {
-    results.push_back(Tensor::empty(spec, device.device()));
-  }
-  for (const Tensor& result : results) call->out.push_back(result.view());
+  Tensors results = allocate_outputs(device, *call);
   launch(device, std::move(call));
   return results;
 }
@@ -229,23 +239,32 @@ std::shared_ptr<KernelCall> held_call(const Tensor& output) {
 
 namespace {
 
-/// Replaces the request of `call`, which writes `x`, and appends arguments. Returns
-/// false and changes nothing if the call is no longer held back.
+/// Updates the trace record of a held-back call that has been amended.
+void update_args(runtime::Task& task, const KernelCall& call) {
+  for (tracer::Arg& arg : task.args) {
+    if (arg.key == std::string_view(keys::impl)) arg.text = call.plan->impl.c_str();
+    if (arg.key == std::string_view(keys::bytes)) arg.integer = bytes_touched(call);
+  }
+}
+
+bool overlap(const View& a, const View& b) {
+  const char *from = a.as<char>(), *to = b.as<char>();
+  return from < to + b.bytes() && to < from + a.bytes();
+}
+
+/// Replaces the request of `call`, which writes `x`; `extend` appends the arguments.
+/// Returns false and changes nothing if the call is no longer held back.
 bool amend(const std::shared_ptr<KernelCall>& call, const Tensor& x,
-           const PlanRequest& request, const PlanPtr& plan, const Tensor& more_in,
-           const Tensor& more_out) {
+           const PlanRequest& request, const PlanPtr& plan,
+           const std::function<void()>& extend) {
   runtime::DeviceContext& device = runtime::context(x.device());
   void* workspace = device.workspace(plan->workspace);
   return device.compute().amend(x.view().data, [&](runtime::Task& task) {
     call->plan = plan;
     call->request = request;
     call->workspace = workspace;
-    if (more_in.defined()) call->in.push_back(more_in.view());
-    if (more_out.defined()) call->out.push_back(more_out.view());
-    for (tracer::Arg& arg : task.args) {
-      if (arg.key == std::string_view(keys::impl)) arg.text = plan->impl.c_str();
-      if (arg.key == std::string_view(keys::bytes)) arg.integer = bytes_touched(*call);
-    }
+    extend();
+    update_args(task, *call);
   });
 }
 
@@ -253,16 +272,27 @@ bool amend(const std::shared_ptr<KernelCall>& call, const Tensor& x,
 
 bool fuse_relu(const Tensor& x, bool& covers_backward) {
   auto call = held_call(x);
-  if (!call || call->request.attributes.relu) return false;
+  Backend& backend = runtime::context(x.device()).backend();
+  if (!call || call->request.attributes.relu ||
+      !backend.can_fuse_relu(call->request.code)) {
+    return false;
+  }
   PlanRequest request = call->request;
   request.attributes.relu = true;
-  const PlanPtr plan = runtime::context(x.device()).backend().plan(request);
+  const PlanPtr plan = backend.plan(request);
   const bool keep_mask = static_cast<bool>(call->absorb_relu);
   Tensor mask;
   if (keep_mask && !plan->extra.empty()) {
     mask = Tensor::empty(plan->extra[0], x.device());
+    // Without gradients, the kernel's input may be free and reused by now.
+    for (const View& read : call->in) {
+      if (overlap(read, mask.view())) return false;
+    }
   }
-  if (!amend(call, x, request, plan, {}, mask)) return false;
+  const auto add_mask = [&] {
+    if (mask.defined()) call->out.push_back(mask.view());
+  };
+  if (!amend(call, x, request, plan, add_mask)) return false;
   covers_backward = mask.defined();
   if (covers_backward) call->absorb_relu(mask);
   return true;
@@ -277,7 +307,88 @@ bool fuse_relu_backward(const Tensor& dy, const Tensor& y) {
   }
   PlanRequest request = call->request;
   request.in.push_back(y.spec());
-  return amend(call, dy, request, backend.plan(request), y, {});
+  return amend(call, dy, request, backend.plan(request),
+               [&] { call->in.push_back(y.view()); });
+}
+
+bool fuse_add(const Tensor& a, const Tensor& b) {
+  constexpr size_t kSummand = 6;  // of the operations' inputs (backend.h)
+  auto call = held_call(a);
+  Backend& backend = runtime::context(a.device()).backend();
+  if (!call || call->request.attributes.relu || call->in.size() > kSummand ||
+      !backend.can_fuse_add(call->request.code) || b.spec() != a.spec() ||
+      b.view().data == a.view().data) {
+    return false;
+  }
+  PlanRequest request = call->request;
+  request.in.resize(kSummand, spec_or_absent(Tensor()));
+  request.in.push_back(b.spec());
+  return amend(call, a, request, backend.plan(request), [&] {
+    call->in.resize(kSummand);
+    call->in.push_back(b.view());
+    call->absorb_relu = nullptr;  // a ReLU that follows is one of the sum
+  });
+}
+
+namespace {
+
+/// Returns true if `call` may read the views of `sum` although memory has been reused
+/// since that call: a kernel may write its first output over what it has read.
+bool may_read_later(const KernelCall& call, const KernelCall& sum) {
+  for (const View& read : sum.in) {
+    for (const View& written : call.out) {
+      const bool same = &written == &call.out[0] && read.data == written.data;
+      if (!same && overlap(read, written)) return false;
+    }
+  }
+  return true;
+}
+
+/// Makes `call`, which is not enqueued yet, perform the held-back addition that writes
+/// its input 1, and take its place in the stream. Returns false and changes nothing if
+/// it cannot.
+bool take_place_of_sum(runtime::DeviceContext& device,
+                       const std::shared_ptr<KernelCall>& call, const Tensors& in,
+                       const Tensors& results) {
+  const Tensor& dy = in[1];
+  const auto sum = held_call(dy);
+  if (!sum || sum->request.code != OpCode::add || sum->request.attributes.relu ||
+      !device.backend().can_fuse_sum(call->request.code) ||
+      dy.spec() != results[0].spec() || !may_read_later(*call, *sum)) {
+    return false;
+  }
+  PlanRequest request = call->request;
+  for (const TensorSpec& summand : sum->request.in) {
+    if (summand != dy.spec()) return false;
+    request.in.push_back(summand);
+  }
+  const PlanPtr plan = device.backend().plan(request);
+  void* workspace = device.workspace(plan->workspace);
+  return device.compute().replace_held(dy.view().data, [&](runtime::Task& task) {
+    call->plan = plan;
+    call->request = request;
+    call->workspace = workspace;
+    call->in.insert(call->in.end(), sum->in.begin(), sum->in.end());
+    task.run = runner(call.get());
+    task.writes = call->out[0].data;
+    task.call = call;
+    const int64_t id = task.record.id;
+    task.args.clear();
+    describe_kernel(task, *call);
+    task.record.id = id;  // what waits for the addition waits for this kernel
+  });
+}
+
+}  // namespace
+
+Tensors compute_after_sum(OpCode code, const Tensors& in,
+                          const std::vector<TensorSpec>& out,
+                          const Attributes& attributes) {
+  runtime::DeviceContext& device = runtime::context(common_device(in));
+  auto call = prepare(device, code, in, out, attributes, {});
+  Tensors results = allocate_outputs(device, *call);
+  if (!take_place_of_sum(device, call, in, results)) launch(device, std::move(call));
+  return results;
 }
 
 }  // namespace lockstep::ops

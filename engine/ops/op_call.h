@@ -38,6 +38,12 @@ class OpCall : public OpEvent {
 Tensors compute(OpCode code, const Tensors& in, const std::vector<TensorSpec>& out,
                 const Attributes& attributes = {}, const Scalars& scalars = {});
 
+/// Like `compute`. If an addition that writes in[1] is still held back, the new kernel
+/// also performs that addition, where its backend can do so.
+Tensors compute_after_sum(OpCode code, const Tensors& in,
+                          const std::vector<TensorSpec>& out,
+                          const Attributes& attributes);
+
 /// Like `compute`, but writes to existing outputs (for in-place operations).
 void compute_into(OpCode code, const Tensors& in, const Tensors& out,
                   const Attributes& attributes = {}, const Scalars& scalars = {});
@@ -49,7 +55,7 @@ Tensor compute_one(OpCode code, const Tensors& in, const Shape& out,
 /// Adds the shapes of `tensors` to the event as `shapes`.
 void describe_shapes(tracer::HostEvent& event, const Tensors& tensors);
 
-/// A kernel call. It may be amended while its stream holds it back (see relu_).
+/// A kernel call. It may be amended while its stream holds it back (see Stream::amend).
 struct KernelCall {
   PlanPtr plan;
   PlanRequest request;
@@ -70,9 +76,17 @@ std::shared_ptr<KernelCall> held_call(const Tensor& output);
 /// kernel's gradient formula now includes the ReLU's.
 bool fuse_relu(const Tensor& x, bool& covers_backward);
 
+/// Fuses the addition of `b`, in place on `a`, into the held-back kernel that writes
+/// `a`. Returns false and changes nothing if there is no such kernel.
+bool fuse_add(const Tensor& a, const Tensor& b);
+
 /// Fuses the gradient of a ReLU whose output is `y`, in place on `dy`, into the
 /// held-back kernel that writes `dy`. Returns false and changes nothing if there is no
 /// such kernel.
 bool fuse_relu_backward(const Tensor& dy, const Tensor& y);
+
+/// Returns the copy of a convolution's weights that reorder_for_convolutions has made,
+/// which is then forgotten; `weight` if there is none.
+Tensor take_reordered(const Tensor& weight);
 
 }  // namespace lockstep::ops

@@ -101,6 +101,15 @@ bool Stream::amend(const void* address, const std::function<void(Task&)>& change
   return true;
 }
 
+bool Stream::replace_held(const void* address,
+                          const std::function<void(Task&)>& change) {
+  std::lock_guard lock(mutex_);
+  if (held_.empty() || address == nullptr || held_[0].writes != address) return false;
+  change(held_[0]);
+  release_held();
+  return true;
+}
+
 std::shared_ptr<void> Stream::held(const void* address) {
   std::lock_guard lock(mutex_);
   const bool matches =

@@ -86,9 +86,13 @@ class Stream {
   EventPtr enqueue_amendable(Task task);
 
   /// If the newest task is still held back and writes to `address`, applies `change` to
-  /// it and returns true. This is how `relu_` is fused into the batch norm, addition or
-  /// convolution before it, without a second pass over memory.
+  /// it and returns true. This is how `relu_` and `add_` are fused into the operation
+  /// before them, without a second pass over memory.
   bool amend(const void* address, const std::function<void(Task&)>& change);
+
+  /// Like `amend`, for a change after which nothing can be fused into the task: it is
+  /// no longer held back.
+  bool replace_held(const void* address, const std::function<void(Task&)>& change);
 
   /// Returns the `call` of the held-back task that writes to `address`, or null.
   std::shared_ptr<void> held(const void* address);

@@ -57,6 +57,8 @@ struct AutogradMeta {
   uint32_t output_nr = 0;  ///< its index among grad_fn's outputs
   std::weak_ptr<autograd::Node> accumulator;  ///< a leaf's AccumulateGrad
   std::shared_ptr<Tensor> grad;
+  /// A convolution's weights as its device reads them, for the next conv2d (ops.h).
+  std::shared_ptr<Tensor> reordered;
   std::vector<std::function<void(const Tensor& grad)>> post_accumulate_hooks;
   std::string name;  ///< of a parameter: `layer1.0.conv1.weight`
 };

@@ -13,6 +13,7 @@
 #include "engine/ops/copy.h"
 #include "engine/ops/ops.h"
 #include "engine/runtime/device_context.h"
+#include "engine/train/input_hooks.h"
 #include "engine/train/meters.h"
 #include "tracer/format/keys.h"
 #include "tracer/record/recorder.h"
@@ -47,14 +48,6 @@ parallel::Devices devices_of_stages(const TrainerOptions& options) {
     devices.push_back({options.devices[0].type, rank});
   }
   return devices;
-}
-
-/// Makes a module that receives the bytes of images normalise them first.
-void normalize_input(nn::Module& module, const data::Normalization& constants,
-                     DType dtype) {
-  module.register_forward_pre_hook([=](nn::Module&, const Tensor& bytes) {
-    return ops::normalize_images(bytes, constants.mean, constants.std, dtype);
-  });
 }
 
 }  // namespace
@@ -103,6 +96,9 @@ Trainer::Trainer(nn::ModulePtr model, TrainerOptions options)
     }
     normalize_input(wrapper_ ? *wrapper_->module() : *model_, *options_.normalization,
                     options_.dtype);
+  }
+  if (options_.devices[0].type == DeviceType::cuda && !pipeline_ && !hybrid_) {
+    reorder_at_once(wrapper_ ? *wrapper_->module() : *model_);
   }
   if (options_.make_sharing) sharing_ = options_.make_sharing(*model_);
   callable_->assign_paths("");

@@ -178,7 +178,7 @@ __global__ void __launch_bounds__(kThreads, kLeastBlocks)
     if (first < rows) {
       load_each(f, first * columns + c, together * columns,
                 divided_up(rows - first, together),
-                [&](const auto& loaded, Index) { f.add(sum, column, loaded); });
+                [&](const auto& loaded, Index i) { f.add(sum, column, loaded, i); });
     }
   }
   sum = join_rows(f, sum);
@@ -222,7 +222,7 @@ __global__ void __launch_bounds__(kThreads, kLeastBlocks)
   if (has_rows) {
     const auto column = s.column(c);
     load_each(s, first, step, count,
-              [&](const auto& loaded, Index) { s.add(sum, column, loaded); });
+              [&](const auto& loaded, Index i) { s.add(sum, column, loaded, i); });
   }
   sum = join_rows(s, sum);
   if (threadIdx.y == 0 && c < columns) s.finish(c, sum);

@@ -24,6 +24,11 @@ struct CudaBackend : Backend {
   bool can_fuse_relu_backward(OpCode code) const override {
     return cuda::takes_relu_backward(code);
   }
+  bool can_fuse_add(OpCode code) const override { return cuda::takes_add(code); }
+  bool can_fuse_sum(OpCode code) const override { return cuda::takes_sum(code); }
+  LayoutPtr convolution_layout(const TensorSpec& tensor) const override {
+    return cuda::convolution_layout(tensor);
+  }
 
  protected:
   PlanPtr make_plan(const PlanRequest& request) override {

@@ -56,7 +56,8 @@ struct HostMachine {
       for (cuda::Index start = 0; start < rows; start += kChunk) {
         sums[c] = {};
         for (cuda::Index row = start; row < rows && row < start + kChunk; ++row) {
-          f.add(sums[c], column, f.load(row * columns + c));
+          const cuda::Index i = row * columns + c;
+          f.add(sums[c], column, f.load(i), i);
         }
         f.join(whole, sums[c]);
       }

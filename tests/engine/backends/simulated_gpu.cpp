@@ -267,6 +267,11 @@ struct FakeBackend : Backend {
   bool can_fuse_relu_backward(OpCode code) const override {
     return cuda::takes_relu_backward(code);
   }
+  bool can_fuse_add(OpCode code) const override { return cuda::takes_add(code); }
+  bool can_fuse_sum(OpCode code) const override { return cuda::takes_sum(code); }
+  LayoutPtr convolution_layout(const TensorSpec& tensor) const override {
+    return cuda::convolution_layout(tensor);
+  }
 
  protected:
   bool times_kernels(OpCode code) const override { return is_benchmarked(code); }

@@ -88,17 +88,25 @@ struct Add {
   const T *a, *b, *mask;  ///< `mask`: null if none
   T* y;
   bool relu;
-  LOCKSTEP_BOTH void operator()(Index i) const {
-    const Pack<T, N> left = packs<N>(a)[i], right = packs<N>(b)[i];
-    Pack<T, N> positive{}, sums;
-    if (mask) positive = packs<N>(mask)[i];
+
+  struct Loaded {
+    Pack<T, N> a, b, mask;
+  };
+  LOCKSTEP_BOTH Loaded load(Index i) const {
+    Loaded in{packs<N>(a)[i], packs<N>(b)[i], {}};
+    if (mask) in.mask = packs<N>(mask)[i];
+    return in;
+  }
+  LOCKSTEP_BOTH Pack<T, N> sums(const Loaded& in) const {
+    Pack<T, N> sums;
     for (int j = 0; j < N; ++j) {
-      const float sum = float(left.at[j]) + float(right.at[j]);
-      const bool zero = (relu && sum < 0) || (mask && !(float(positive.at[j]) > 0));
+      const float sum = float(in.a.at[j]) + float(in.b.at[j]);
+      const bool zero = (relu && sum < 0) || (mask && !(float(in.mask.at[j]) > 0));
       sums.at[j] = T(zero ? 0.0f : sum);
     }
-    packs<N>(y)[i] = sums;
+    return sums;
   }
+  LOCKSTEP_BOTH void operator()(Index i) const { packs<N>(y)[i] = sums(load(i)); }
 };
 
 /// Adds to each y the bias of its channel (the innermost dimension), then applies an

@@ -132,7 +132,7 @@ struct Total {
   struct Column {};
   LOCKSTEP_BOTH Column column(Index) const { return {}; }
   LOCKSTEP_BOTH float load(Index row) const { return parts[row]; }
-  LOCKSTEP_BOTH void add(Sum& sum, Column, float part) const { sum += part; }
+  LOCKSTEP_BOTH void add(Sum& sum, Column, float part, Index) const { sum += part; }
   LOCKSTEP_BOTH void join(Sum& sum, const Sum& other) const { sum += other; }
   LOCKSTEP_BOTH void finish(Index, const Sum& sum) const {
     *out = factor * sum / divisor;
@@ -151,7 +151,7 @@ struct SumRows {
   struct Column {};
   LOCKSTEP_BOTH Column column(Index) const { return {}; }
   LOCKSTEP_BOTH Pack<T, N> load(Index i) const { return packs<N>(x)[i]; }
-  LOCKSTEP_BOTH void add(Sum& sum, Column, const Pack<T, N>& in) const {
+  LOCKSTEP_BOTH void add(Sum& sum, Column, const Pack<T, N>& in, Index) const {
     for (int j = 0; j < N; ++j) sum.of[j] += float(in.at[j]);
   }
   LOCKSTEP_BOTH void join(Sum& sum, const Sum& other) const {

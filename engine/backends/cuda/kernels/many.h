@@ -2,7 +2,7 @@
 // f(t, i) for every element i < size(t) of every tensor t < count.
 #pragma once
 
-#include "engine/backends/cuda/kernels/element.h"
+#include "engine/backends/cuda/kernels/elementwise.h"
 
 namespace lockstep::cuda {
 
@@ -102,6 +102,19 @@ struct Rmsprop {
     }
     e.parameter[i] -= lr * quotient;
   }
+};
+
+/// Reorders tensors, each as Turn does.
+template <class To>
+struct TurnMany {
+  struct Entry {
+    Turn<float, To> turn;
+    Index size;
+  } entry[kMany];
+  Index count;
+
+  LOCKSTEP_BOTH Index size(Index t) const { return entry[t].size; }
+  LOCKSTEP_BOTH void operator()(Index t, Index i) const { entry[t].turn(i); }
 };
 
 /// Concatenates tensors: copies each to its place in the output.

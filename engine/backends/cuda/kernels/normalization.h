@@ -5,14 +5,14 @@
 // `load` (reads element i, row · columns + column) and an operator that processes what
 // was loaded: the machine loads several elements before it processes the first, since
 // a GPU's memory is slow to answer but answers many requests at once. A *column sum*
-// has `Sum` and `add` (adds what was loaded to a sum) in place of the operator, `join`
+// has `Sum` and `add` (adds element i to a sum) in place of the operator, `join`
 // (joins two sums) and `finish` (receives a column's total); the machine adds each
 // column's rows in a fixed order. A column may be N adjacent channels.
 #pragma once
 
 #include <cmath>
 
-#include "engine/backends/cuda/kernels/element.h"
+#include "engine/backends/cuda/kernels/elementwise.h"
 
 namespace lockstep::cuda {
 
@@ -57,7 +57,8 @@ struct BatchStatistics {
   using Column = Pack<T, N>;  ///< the channels' first elements
   LOCKSTEP_BOTH Column column(Index c) const { return packs<N>(x)[c]; }
   LOCKSTEP_BOTH Pack<T, N> load(Index i) const { return packs<N>(x)[i]; }
-  LOCKSTEP_BOTH void add(Sum& sum, const Column& first, const Pack<T, N>& in) const {
+  LOCKSTEP_BOTH void add(Sum& sum, const Column& first, const Pack<T, N>& in,
+                         Index) const {
     for (int j = 0; j < N; ++j) {
       const float d = float(in.at[j]) - float(first.at[j]);
       sum.a[j] += d;
@@ -103,18 +104,45 @@ struct Normalize {
     return channels;
   }
   LOCKSTEP_BOTH Pack<T, N> load(Index i) const { return packs<N>(x)[i]; }
+  LOCKSTEP_BOTH float normalized(const Column& channels, T in, int j) const {
+    return (float(in) - channels.mean[j]) * channels.scale[j] + channels.beta[j];
+  }
   LOCKSTEP_BOTH void operator()(const Column& channels, const Pack<T, N>& in,
                                 Index i) const {
     Pack<T, N> out;
     Pack<uint8_t, N> positive;
     for (int j = 0; j < N; ++j) {
-      const float value =
-          (float(in.at[j]) - channels.mean[j]) * channels.scale[j] + channels.beta[j];
+      const float value = normalized(channels, in.at[j], j);
       positive.at[j] = value > 0;
       out.at[j] = T(relu && value < 0 ? 0 : value);
     }
     packs<N>(y)[i] = out;
     if (mask) packs<N>(mask)[i] = positive;
+  }
+};
+
+/// The same, then adds z, before the ReLU: the end of a residual block. The ReLU's
+/// gradient is that of the sum, so no mask is stored.
+template <class T, int N>
+struct NormalizeAndAdd : Normalize<T, N> {
+  const T* z;
+
+  struct Loaded {
+    Pack<T, N> x, z;
+  };
+  LOCKSTEP_BOTH Loaded load(Index i) const {
+    return {packs<N>(this->x)[i], packs<N>(z)[i]};
+  }
+  LOCKSTEP_BOTH void operator()(const typename Normalize<T, N>::Column& channels,
+                                const Loaded& in, Index i) const {
+    Pack<T, N> out;
+    for (int j = 0; j < N; ++j) {
+      // Rounded as if it had been stored.
+      const T value = T(this->normalized(channels, in.x.at[j], j));
+      const float sum = float(value) + float(in.z.at[j]);
+      out.at[j] = T(this->relu && sum < 0 ? 0 : sum);
+    }
+    packs<N>(this->y)[i] = out;
   }
 };
 
@@ -147,8 +175,8 @@ struct GradientSums {
     if (mask) in.positive = packs<N>(mask)[i];
     return in;
   }
-  LOCKSTEP_BOTH void add(Sum& sum, const Column& means,
-                         const MaskedGradient<T, N>& in) const {
+  LOCKSTEP_BOTH void add(Sum& sum, const Column& means, const MaskedGradient<T, N>& in,
+                         Index) const {
     for (int j = 0; j < N; ++j) {
       const float g = mask && !in.positive.at[j] ? 0.0f : float(in.dy.at[j]);
       sum.a[j] += g;
@@ -164,6 +192,33 @@ struct GradientSums {
       if (sum_dy) sum_dy[channel] = sum.a[j];
       if (sum_dy_x) sum_dy_x[channel] = sum.b[j];
     }
+  }
+};
+
+/// The same where dy is the sum of two gradients, possibly through a ReLU before it, as
+/// in `Add`. Stores dy.
+template <class T, int N>
+struct SumAndGradientSums : GradientSums<T, N> {
+  using Base = GradientSums<T, N>;
+  using typename Base::Column;
+  using typename Base::Sum;
+  Add<T, N> addition;  ///< its y is dy
+
+  struct Loaded {
+    typename Add<T, N>::Loaded summands;
+    Pack<T, N> x;
+    Pack<uint8_t, N> positive;
+  };
+  LOCKSTEP_BOTH Loaded load(Index i) const {
+    Loaded in{addition.load(i), packs<N>(this->x)[i], {}};
+    if (this->mask) in.positive = packs<N>(this->mask)[i];
+    return in;
+  }
+  LOCKSTEP_BOTH void add(Sum& sum, const Column& means, const Loaded& in,
+                         Index i) const {
+    const Pack<T, N> dy = addition.sums(in.summands);
+    packs<N>(addition.y)[i] = dy;
+    Base::add(sum, means, {in.x, dy, in.positive}, i);
   }
 };
 

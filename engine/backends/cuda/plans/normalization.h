@@ -42,15 +42,28 @@ void sum_then_use(const Matrix& m, Index columns, Sum sum, Use use, void* scratc
   }
 }
 
+/// Sums columns with `sum` unless the statistics are given, then normalises with `use`.
+template <class Machine, class Sum, class Use>
+void normalize(const Matrix& m, Index columns, bool training, Sum sum, Use use,
+               void* scratch) {
+  if (training) {
+    sum_then_use<Machine>(m, columns, sum, use, scratch);
+  } else {
+    Machine::for_columns(m.rows, columns, use);
+  }
+}
+
 template <class Machine>
 PlanPtr plan_batch_norm(const PlanRequest& r, bool training) {
   Steps steps(training ? "lockstep:batch_norm" : "lockstep:batch_norm_eval");
   const Matrix m(r.in[0].sizes);
   const auto eps = static_cast<float>(r.attributes.eps);
   const auto momentum = static_cast<float>(r.attributes.momentum);
-  const bool relu = r.attributes.relu, keeps_mask = training && relu;
+  const bool relu = r.attributes.relu, adds = given(r, 6);
+  const bool keeps_mask = training && relu && !adds;
   const bool counts = given(r, 5);
   const Ref x = images<Machine>(steps, r, 0), y = output(0, x.form);
+  const Ref z = adds ? input(r, 6) : Ref{};
   const Ref scratch = training ? sums_scratch<Machine>(steps, m, x.form) : Ref{};
   steps.add([=](const KernelArgs& args) {
     const auto in = [&](size_t i) { return args.in[i].as<float>(); };
@@ -60,16 +73,22 @@ PlanPtr plan_batch_norm(const PlanRequest& r, bool training) {
     with_element(x.form, [&](auto zero) {
       using T = decltype(zero);
       const T* from = x.in<T>(args);
+      const T* other = adds ? z.in<T>(args) : nullptr;
       T* to = y.in<T>(args);
-      with_packs<T>(m.channels, {from, to, mask}, [&](auto n) {
+      with_packs<T>(m.channels, {from, other, to, mask}, [&](auto n) {
         const Index columns = m.channels / n();
-        const Normalize<T, n()> use{from, in(1), in(2), mean, var, to, mask, eps, relu};
-        if (!training) return Machine::for_columns(m.rows, columns, use);
         const Running running{in(3), in(4), counts ? args.in[5].as<int64_t>() : nullptr,
                               momentum};
         const BatchStatistics<T, n()> sum{from, float(m.rows), mean,
                                           var,  nullptr,       running};
-        sum_then_use<Machine>(m, columns, sum, use, scratch.in<void>(args));
+        const Normalize<T, n()> use{from, in(1), in(2), mean, var, to, mask, eps, relu};
+        void* sums = training ? scratch.in<void>(args) : nullptr;
+        if (adds) {
+          const NormalizeAndAdd<T, n()> add{use, other};
+          normalize<Machine>(m, columns, training, sum, add, sums);
+        } else {
+          normalize<Machine>(m, columns, training, sum, use, sums);
+        }
       });
     });
   });
@@ -78,6 +97,8 @@ PlanPtr plan_batch_norm(const PlanRequest& r, bool training) {
   return steps.finish(r, {y.form}, extra);
 }
 
+/// A gradient that is still to be added is in the form of the images, as is what it is
+/// added from (ops/op_call.cpp).
 template <class Machine>
 PlanPtr plan_batch_norm_backward(const PlanRequest& r, bool training) {
   Steps steps("lockstep:batch_norm_backward");
@@ -86,6 +107,7 @@ PlanPtr plan_batch_norm_backward(const PlanRequest& r, bool training) {
   const bool masked = r.attributes.relu && given(r, 5);
   const Ref x = images<Machine>(steps, r, 0), dy = images<Machine>(steps, r, 1);
   const Ref dx = output(0, x.form), scratch = sums_scratch<Machine>(steps, m, x.form);
+  const bool adds = given(r, 6), through_relu = given(r, 8);
   steps.add([=](const KernelArgs& args) {
     const uint8_t* mask = masked ? args.in[5].as<uint8_t>() : nullptr;
     const float *gamma = args.in[2].as<float>(), *mean = args.in[3].as<float>();
@@ -93,9 +115,12 @@ PlanPtr plan_batch_norm_backward(const PlanRequest& r, bool training) {
     float *dgamma = args.out[1].as<float>(), *dbeta = args.out[2].as<float>();
     with_element(x.form, [&](auto zero) {
       using T = decltype(zero);
-      const T *from = x.in<T>(args), *grad = dy.in<T>(args);
-      T* to = dx.in<T>(args);
-      with_packs<T>(m.channels, {from, grad, to, mask}, [&](auto n) {
+      const T* from = x.in<T>(args);
+      T *grad = dy.in<T>(args), *to = dx.in<T>(args);
+      const T* a = adds ? args.in[6].as<T>() : nullptr;
+      const T* b = adds ? args.in[7].as<T>() : nullptr;
+      const T* values = through_relu ? args.in[8].as<T>() : nullptr;
+      with_packs<T>(m.channels, {from, grad, to, mask, a, b, values}, [&](auto n) {
         const GradientSums<T, n()> sum{from, grad,   mask,  mean,    var,
                                        eps,  dgamma, dbeta, nullptr, nullptr};
         const NormalizeBackward<T, n()> use{from,
@@ -109,7 +134,13 @@ PlanPtr plan_batch_norm_backward(const PlanRequest& r, bool training) {
                                             to,
                                             eps,
                                             training ? float(m.rows) : 0.0f};
-        sum_then_use<Machine>(m, m.channels / n(), sum, use, scratch.in<void>(args));
+        const Index columns = m.channels / n();
+        if (adds) {
+          const SumAndGradientSums<T, n()> both{sum, {a, b, values, grad, false}};
+          sum_then_use<Machine>(m, columns, both, use, scratch.in<void>(args));
+        } else {
+          sum_then_use<Machine>(m, columns, sum, use, scratch.in<void>(args));
+        }
       });
     });
   });

@@ -2,16 +2,15 @@
 // kernel runs, followed by our own small kernels (bias, ReLU).
 #pragma once
 
-#include <limits>
+#include <algorithm>
 
 #include "engine/backends/cuda/kernels/elementwise.h"
 #include "engine/backends/cuda/kernels/loss.h"
+#include "engine/backends/cuda/kernels/many.h"
 #include "engine/backends/cuda/machine.h"
+#include "engine/backends/cuda/plans/convolution_form.h"
 
 namespace lockstep::cuda {
-
-/// Returns true if matrix products run in bfloat16 (`--amp`).
-inline bool autocast() { return backend_options().amp; }
 
 template <class Machine>
 Step bias_step(Ref y, int64_t count, int64_t channels, bool has_bias, bool relu) {
@@ -46,17 +45,33 @@ void add_bias_gradient(Steps& steps, Ref dy, int64_t rows, int64_t channels) {
   });
 }
 
-/// Returns `sizes`, of images or of their weights, with the channels that are
-/// convolved. In bfloat16, images of few channels (RGB) get channels of zeros: cuDNN's
-/// kernels for tensor cores load 16 bytes of a pixel at once. (In TF32, its kernels for
-/// 3 channels are as fast.) Images that would get too large for an Index stay as they
-/// are.
-inline Shape padded(const Shape& sizes, const Shape& images, bool bf16) {
-  constexpr int64_t kLeast = kPackBytes / sizeof(Bf16);
-  constexpr int64_t kMost = std::numeric_limits<int32_t>::max();
-  const bool pads =
-      bf16 && images[1] < kLeast && images.numel() / images[1] <= kMost / kLeast;
-  return pads ? Shape{sizes[0], kLeast, sizes[2], sizes[3]} : sizes;
+/// Reorders plain images and weights: one launch for 64 of them.
+template <class Machine>
+PlanPtr plan_reorder_many(const PlanRequest& r, bool bf16) {
+  Steps steps("lockstep:reorder_many");
+  std::vector<Form> forms;
+  for (const TensorSpec& x : r.in) forms.push_back(activation_form(x.sizes, bf16));
+  steps.add([forms, bf16](const KernelArgs& args) {
+    with_element({true, bf16}, [&](auto zero) {
+      using To = decltype(zero);
+      for (size_t start = 0; start < args.in.size(); start += kMany) {
+        TurnMany<To> table{};
+        Index largest = 0;
+        for (size_t t = start; t < std::min(start + kMany, args.in.size()); ++t) {
+          const Shape& x = args.in[t].sizes;
+          const bool turns = forms[t].nhwc;
+          const auto plane = static_cast<Index>(turns ? x[2] * x[3] : 1);
+          const auto channels = static_cast<Index>(turns ? x[1] : 1);
+          const auto size = static_cast<Index>(x.numel());
+          table.entry[table.count++] = {
+              {args.in[t].as<float>(), args.out[t].as<To>(), plane, channels}, size};
+          largest = std::max(largest, size);
+        }
+        Machine::for_many(table, largest);
+      }
+    });
+  });
+  return steps.finish(r, forms);
 }
 
 /// Returns images or weights of those sizes in the form that cuDNN reads: channels
@@ -192,6 +207,8 @@ PlanPtr plan_convolution(const PlanRequest& r) {
       return plan_forward<Machine>(r, autocast());
     case OpCode::conv2d_backward_data:
       return plan_data_gradient<Machine>(r, autocast());
+    case OpCode::reorder_many:
+      return plan_reorder_many<Machine>(r, autocast());
     default:
       return plan_weight_gradient<Machine>(r, autocast());
   }

@@ -5,6 +5,7 @@
 #include <stdexcept>
 
 #include "engine/backends/cuda/machine.h"
+#include "engine/backends/cuda/plans/convolution_form.h"
 
 namespace lockstep::cuda {
 
@@ -34,6 +35,7 @@ PlanPtr make_plan(const PlanRequest& r) {
     case OpCode::conv2d:
     case OpCode::conv2d_backward_data:
     case OpCode::conv2d_backward_weight:
+    case OpCode::reorder_many:
       return plan_convolution<Machine>(r);
     case OpCode::linear:
     case OpCode::linear_backward_data:
@@ -87,5 +89,16 @@ inline bool takes_relu(OpCode code) {
 
 /// Returns true for operations that can fuse a following ReLU's gradient.
 inline bool takes_relu_backward(OpCode code) { return code == OpCode::add; }
+
+/// Returns true for operations that can fuse a following addition to their result.
+inline bool takes_add(OpCode code) {
+  return code == OpCode::batch_norm || code == OpCode::batch_norm_eval;
+}
+
+/// Returns true for operations that can fuse the addition of the gradient they read.
+inline bool takes_sum(OpCode code) {
+  return code == OpCode::batch_norm_backward ||
+         code == OpCode::batch_norm_eval_backward;
+}
 
 }  // namespace lockstep::cuda
