@@ -8,6 +8,7 @@
 #include "engine/models/zoo.h"
 #include "engine/ops/ops.h"
 #include "engine/optim/adaptive.h"
+#include "engine/runtime/device_context.h"
 #include "engine/train/input_hooks.h"
 #include "tests/engine/backends/cuda_device.h"
 #include "tests/engine/backends/host_machine.h"
@@ -90,6 +91,27 @@ TEST_P(CudaFusions, LaunchesOfABatchNorm) {
   };
   EXPECT_EQ(launches({4096, 8, 1, 1}), 2);
   EXPECT_EQ(launches({4097, 8, 1, 1}), 4);
+}
+
+/// Without gradients nothing keeps a batch norm's input, so the mask of a ReLU that is
+/// fused into it could get the same memory: 512 bytes, the allocator's smallest block.
+TEST_P(CudaFusions, AMaskDoesNotOverwriteAnInputThatIsFree) {
+  const Device gpu{DeviceType::cuda, 0};
+  const autograd::NoGrad no_grad;
+  const auto made = [&](const char* name, const Shape& sizes) {
+    return test::on(gpu, test::signed_tensor(name, sizes, 1, DType::f32));
+  };
+  const Tensor w = made("w", {8, 8, 1, 1}), ones = ops::full_like(made("c", {8}), 1);
+  const auto run = [&] {
+    const Tensor mean = ops::full_like(ones, 0), var = ops::full_like(ones, 1);
+    Tensor y = ops::conv2d(made("x", {1, 8, 4, 4}), w, {});
+    y = ops::batch_norm(y, {ones, ones, mean, var, {}}, true);
+    return test::values_of(ops::relu_(y));
+  };
+  const std::vector<double> found = run();
+  runtime::options().launch_blocking = true;
+  EXPECT_EQ(found, run());
+  runtime::options().launch_blocking = false;
 }
 
 /// The gradients of a convolution's weights stay in cuDNN's order.
