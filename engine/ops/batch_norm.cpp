@@ -1,5 +1,6 @@
 // batch_norm: y = (x − mean) / sqrt(var + eps) · weight + bias, per channel.
 #include "engine/ops/checks.h"
+#include "engine/ops/fusions.h"
 #include "engine/ops/op_call.h"
 #include "engine/ops/ops.h"
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "engine/ops/checks.h"
+#include "engine/ops/fusions.h"
 #include "engine/ops/op_call.h"
 #include "engine/ops/ops.h"
 

@@ -1,4 +1,5 @@
-// The dispatcher: functionality shared by all operations.
+// The dispatcher: functionality shared by all operations. How a kernel is planned and
+// enqueued is in kernel_call.h.
 #pragma once
 
 #include <optional>
@@ -38,12 +39,6 @@ class OpCall : public OpEvent {
 Tensors compute(OpCode code, const Tensors& in, const std::vector<TensorSpec>& out,
                 const Attributes& attributes = {}, const Scalars& scalars = {});
 
-/// Like `compute`. If an addition that writes in[1] is still held back, the new kernel
-/// also performs that addition, where its backend can do so.
-Tensors compute_after_sum(OpCode code, const Tensors& in,
-                          const std::vector<TensorSpec>& out,
-                          const Attributes& attributes);
-
 /// Like `compute`, but writes to existing outputs (for in-place operations).
 void compute_into(OpCode code, const Tensors& in, const Tensors& out,
                   const Attributes& attributes = {}, const Scalars& scalars = {});
@@ -54,36 +49,6 @@ Tensor compute_one(OpCode code, const Tensors& in, const Shape& out,
 
 /// Adds the shapes of `tensors` to the event as `shapes`.
 void describe_shapes(tracer::HostEvent& event, const Tensors& tensors);
-
-/// A kernel call. It may be amended while its stream holds it back (see Stream::amend).
-struct KernelCall {
-  PlanPtr plan;
-  PlanRequest request;
-  std::vector<View> in, out;
-  void* workspace = nullptr;
-  Scalars scalars;
-  /// Set by operations whose gradient formula can include that of a ReLU (batch norm).
-  /// Called with the fused kernel's opaque output, the mask of positive values.
-  std::function<void(const Tensor& mask)> absorb_relu;
-};
-
-/// Returns the most recent kernel call on the stream of `output` if it writes `output`
-/// and is still held back; otherwise null.
-std::shared_ptr<KernelCall> held_call(const Tensor& output);
-
-/// Fuses a ReLU into the held-back kernel that writes `x`. Returns false and changes
-/// nothing if there is no such kernel. Otherwise sets `covers_backward` to whether that
-/// kernel's gradient formula now includes the ReLU's.
-bool fuse_relu(const Tensor& x, bool& covers_backward);
-
-/// Fuses the addition of `b`, in place on `a`, into the held-back kernel that writes
-/// `a`. Returns false and changes nothing if there is no such kernel.
-bool fuse_add(const Tensor& a, const Tensor& b);
-
-/// Fuses the gradient of a ReLU whose output is `y`, in place on `dy`, into the
-/// held-back kernel that writes `dy`. Returns false and changes nothing if there is no
-/// such kernel.
-bool fuse_relu_backward(const Tensor& dy, const Tensor& y);
 
 /// Returns the copy of a convolution's weights that reorder_for_convolutions has made,
 /// which is then forgotten; `weight` if there is none.

@@ -1,5 +1,6 @@
 // relu: y = max(x, 0);  dx = dy where y > 0, else 0.
 #include "engine/ops/checks.h"
+#include "engine/ops/fusions.h"
 #include "engine/ops/op_call.h"
 #include "engine/ops/ops.h"
 

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "engine/autograd/engine.h"
+#include "engine/ops/fusions.h"
 #include "engine/ops/ops.h"
 #include "engine/runtime/device_context.h"
 #include "tests/engine/backends/cuda_device.h"
@@ -170,6 +171,51 @@ TEST_P(CudaResidual, ASumWithItselfIsNotFused) {
   std::vector<double> wanted = test::values_of(once);
   for (double& value : wanted) value *= 2;
   EXPECT_EQ(test::values_of(twice), wanted);
+}
+
+/// What the addition reads is free when the fused kernel gets its memory. dx may have
+/// the same memory, since each element is read before it is written; nothing else may.
+/// In bfloat16, where a gradient of gamma would overwrite elements of other channels.
+TEST_P(CudaResidual, MemoryThatIsFreeIsReadBeforeItIsReused) {
+  backend_options().amp = true;
+  forget_plans();
+  const Device gpu{DeviceType::cuda, 0};
+  const autograd::NoGrad no_grad;
+  const auto made = [&](const std::string& name, const Shape& sizes) {
+    return test::on(gpu, test::signed_tensor(name, sizes, 1, DType::f32));
+  };
+  const Shape sizes{1, 16, 4, 4};  // the allocator's smallest block
+  const Tensor w = made("w", {16, 16, 1, 1}), ones = ops::full_like(made("c", {16}), 1);
+  const Tensor sources[] = {made("x", sizes), made("a", sizes), made("b", sizes)};
+  Attributes attributes;
+  attributes.eps = 1e-5;
+  Tensors taken;  // all free blocks
+  const auto run = [&](bool dx_gets_b) {
+    const Tensor x = ops::conv2d(sources[0], w, {});
+    Tensor sum = ops::conv2d(sources[1], w, {}), b = ops::conv2d(sources[2], w, {});
+    for (int i = 0; i < 1000; ++i) taken.push_back(Tensor::empty({8}, gpu));
+    Tensor other = Tensor::empty({128}, gpu);  // as many bytes as b
+    const void* const next = (dx_gets_b ? b : other).view().data;
+    tracer::start_recording();
+    ops::add_(sum, b);
+    (dx_gets_b ? b : other) = Tensor();
+    (dx_gets_b ? other : b) = Tensor();
+    const TensorSpec channels = ones.spec();
+    const Tensors made = ops::compute_after_sum(
+        OpCode::batch_norm_backward, {x, sum, ones, ones, ones, {}},
+        {{sizes, DType::f32, nullptr}, channels, channels}, attributes);
+    EXPECT_EQ(made[0].view().data, next) << "the block that was freed first";
+    runtime::context(gpu).synchronize();
+    tracer::stop_recording();
+    int additions = 0;
+    for (const tracer::Event& event : tracer::collect()) {
+      additions += event.is("kernel") && event.name == "add";
+    }
+    EXPECT_EQ(additions, 0) << "fused in both cases";
+    return std::vector{test::values_of(made[0]), test::values_of(made[1]),
+                       test::values_of(made[2]), test::values_of(sum)};
+  };
+  EXPECT_EQ(run(true), run(false));
 }
 
 INSTANTIATE_TEST_SUITE_P(Gpu, CudaResidual, testing::Values("Simulated", "Real"),

@@ -1,0 +1,162 @@
+#include "engine/ops/fusions.h"
+
+#include <algorithm>
+
+namespace lockstep::ops {
+
+std::shared_ptr<KernelCall> held_call(const Tensor& output) {
+  runtime::Stream& stream = runtime::context(output.device()).compute();
+  return std::static_pointer_cast<KernelCall>(stream.held(output.view().data));
+}
+
+namespace {
+
+bool overlap(const View& a, const View& b) {
+  const char *from = a.as<char>(), *to = b.as<char>();
+  return from < to + b.bytes() && to < from + a.bytes();
+}
+
+/// Replaces the request of `call`, which writes `x`; `extend` appends the arguments.
+/// Returns false and changes nothing if the call is no longer held back.
+bool amend(const std::shared_ptr<KernelCall>& call, const Tensor& x,
+           const PlanRequest& request, const PlanPtr& plan,
+           const std::function<void()>& extend) {
+  runtime::DeviceContext& device = runtime::context(x.device());
+  void* workspace = device.workspace(plan->workspace);
+  return device.compute().amend(x.view().data, [&](runtime::Task& task) {
+    call->plan = plan;
+    call->request = request;
+    call->workspace = workspace;
+    extend();
+    update_record(task, *call);
+  });
+}
+
+}  // namespace
+
+bool fuse_relu(const Tensor& x, bool& covers_backward) {
+  auto call = held_call(x);
+  Backend& backend = runtime::context(x.device()).backend();
+  if (!call || call->request.attributes.relu ||
+      !backend.can_fuse_relu(call->request.code)) {
+    return false;
+  }
+  PlanRequest request = call->request;
+  request.attributes.relu = true;
+  const PlanPtr plan = backend.plan(request);
+  const bool keep_mask = static_cast<bool>(call->absorb_relu);
+  Tensor mask;
+  if (keep_mask && !plan->extra.empty()) {
+    mask = Tensor::empty(plan->extra[0], x.device());
+    // Without gradients, the kernel's input may be free and reused by now.
+    for (const View& read : call->in) {
+      if (overlap(read, mask.view())) return false;
+    }
+  }
+  const auto add_mask = [&] {
+    if (mask.defined()) call->out.push_back(mask.view());
+  };
+  if (!amend(call, x, request, plan, add_mask)) return false;
+  covers_backward = mask.defined();
+  if (covers_backward) call->absorb_relu(mask);
+  return true;
+}
+
+bool fuse_relu_backward(const Tensor& dy, const Tensor& y) {
+  auto call = held_call(dy);
+  Backend& backend = runtime::context(dy.device()).backend();
+  if (!call || call->request.attributes.relu || call->request.in.size() != 2 ||
+      !backend.can_fuse_relu_backward(call->request.code)) {
+    return false;
+  }
+  PlanRequest request = call->request;
+  request.in.push_back(y.spec());
+  return amend(call, dy, request, backend.plan(request),
+               [&] { call->in.push_back(y.view()); });
+}
+
+bool fuse_add(const Tensor& a, const Tensor& b) {
+  constexpr size_t kSummand = 6;  // of the operations' inputs (backend.h)
+  auto call = held_call(a);
+  Backend& backend = runtime::context(a.device()).backend();
+  if (!call || call->request.attributes.relu || call->in.size() > kSummand ||
+      !backend.can_fuse_add(call->request.code) || b.spec() != a.spec() ||
+      b.view().data == a.view().data) {
+    return false;
+  }
+  PlanRequest request = call->request;
+  request.in.resize(kSummand, spec_or_absent(Tensor()));
+  request.in.push_back(b.spec());
+  return amend(call, a, request, backend.plan(request), [&] {
+    call->in.resize(kSummand);
+    call->in.push_back(b.view());
+  });
+}
+
+namespace {
+
+bool reads(const KernelCall& call, const View& written) {
+  return std::any_of(call.in.begin(), call.in.end(),
+                     [&](const View& read) { return overlap(read, written); });
+}
+
+/// What `sum` reads may be free by now, and its memory reused for the outputs of
+/// `call`. Output 0 may be written over an input of its size, since kernels read an
+/// element before they write it; the others get other memory.
+void keep_apart(Tensors& outputs, KernelCall& call, const KernelCall& sum) {
+  for (size_t i = 1; i < outputs.size(); ++i) {
+    Tensors refused;
+    while (reads(sum, outputs[i].view())) {
+      refused.push_back(outputs[i]);
+      outputs[i] = Tensor::empty(outputs[i].spec(), outputs[i].device());
+    }
+    call.out[i] = outputs[i].view();
+  }
+}
+
+/// Makes `call`, which is not enqueued yet, perform the held-back addition that writes
+/// its input 1, and take its place in the stream. Returns false and changes nothing if
+/// it cannot.
+bool take_place_of_sum(runtime::DeviceContext& device,
+                       const std::shared_ptr<KernelCall>& call, const Tensors& in,
+                       Tensors& results) {
+  const Tensor& dy = in[1];
+  const auto sum = held_call(dy);
+  if (!sum || sum->request.code != OpCode::add || sum->request.attributes.relu ||
+      !device.backend().can_fuse_sum(call->request.code) ||
+      dy.spec() != results[0].spec()) {
+    return false;
+  }
+  PlanRequest request = call->request;
+  for (const TensorSpec& summand : sum->request.in) {
+    if (summand != dy.spec()) return false;
+    request.in.push_back(summand);
+  }
+  keep_apart(results, *call, *sum);
+  const PlanPtr plan = device.backend().plan(request);
+  void* workspace = device.workspace(plan->workspace);
+  return device.compute().replace_held(dy.view().data, [&](runtime::Task& task) {
+    call->plan = plan;
+    call->request = request;
+    call->workspace = workspace;
+    call->in.insert(call->in.end(), sum->in.begin(), sum->in.end());
+    const int64_t id = task.record.id;
+    task.args.clear();
+    describe_kernel(task, call);
+    task.record.id = id;  // what waits for the addition waits for this kernel
+  });
+}
+
+}  // namespace
+
+Tensors compute_after_sum(OpCode code, const Tensors& in,
+                          const std::vector<TensorSpec>& out,
+                          const Attributes& attributes) {
+  runtime::DeviceContext& device = runtime::context(common_device(in));
+  auto call = prepare(device, code, in, out, attributes, {});
+  Tensors results = allocate_outputs(device, *call);
+  if (!take_place_of_sum(device, call, in, results)) launch(device, std::move(call));
+  return results;
+}
+
+}  // namespace lockstep::ops
