@@ -35,6 +35,15 @@ void say_failed(const std::exception& error) {
                run::printable(run::shortened(error.what())).c_str());
 }
 
+/// Returns the subcommands up to where parsing stopped: `trace import `.
+std::string asked_of(const CLI::App& app) {
+  std::string names;
+  for (const CLI::App* command : app.get_subcommands()) {
+    names += command->get_name() + " " + asked_of(*command);
+  }
+  return names;
+}
+
 int run(int argc, char** argv) {
   for (size_t i = 0; i < lockstep_embedded_file_count(); ++i) {
     const EmbeddedFile& file = lockstep_embedded_files()[i];
@@ -89,10 +98,9 @@ int run(int argc, char** argv) {
   } catch (const CLI::Success& wish) {  // --help, --version
     return app.exit(wish);
   } catch (const CLI::ParseError& error) {
-    std::fprintf(
-        stderr, "lockstep: %s; see %s %s--help\n",
-        run::printable(run::shortened(error.what())).c_str(), program().c_str(),
-        argc > 1 && argv[1][0] != '-' ? (std::string(argv[1]) + " ").c_str() : "");
+    std::fprintf(stderr, "lockstep: %s; see %s %s--help\n",
+                 run::printable(run::shortened(error.what())).c_str(),
+                 program().c_str(), asked_of(app).c_str());
     return 2;
   }
   lessons::plug_from_environment();

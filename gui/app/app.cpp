@@ -186,10 +186,11 @@ std::string App::state_line() {
   const tracer::Json args = args_of(*own.model, event);
   const bool program = own.position.order == Order::program;
   const bool ranks = own.model->ranks() > 1;
+  const int64_t id = int_arg(args, keys::id, -1);  // events of other programs have none
   return fmt::format(
-      "{} order, {}place {}, {:.3f} ms, #{} {}{}", program ? "program" : "time",
+      "{} order, {}place {}, {:.3f} ms, {}{}{}", program ? "program" : "time",
       ranks ? fmt::format("rank {}, ", own.state.rank) : "", event.order,
-      static_cast<double>(own.state.now) * 1e-6, int_arg(args, keys::id, -1),
+      static_cast<double>(own.state.now) * 1e-6, id < 0 ? "" : fmt::format("#{} ", id),
       own.model->name_of(event), settings.transport.playing ? ", playing" : "");
 }
 

@@ -130,7 +130,8 @@ def main():
         lines, met = table(mode, [run[mode] for run in runs])
         all_met &= met
         print("\n".join(["", *lines]))
-    print(f"\n{dropped} runs dropped; every aim is {'met' if all_met else 'NOT met'}")
+    every = "every" if all_met else "not every"
+    print(f"\n{dropped} runs dropped; {every} aim is met")
     return 0 if all_met else 1
 
 

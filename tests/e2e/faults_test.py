@@ -46,6 +46,7 @@ class Faults(TempTest):
                       ["--trace-steps", "3:1", "--trace", "x.json"]):
             self.fails("lockstep: ", "train", *NULL, *words, code=2)
         self.fails("unknown command", "trane", code=2)
+        self.fails("trace import --help", "trace", "import", code=2)
 
     def test_options_that_the_data_would_ignore(self):
         data = self.cifar()

@@ -40,6 +40,11 @@ class Pictures(TempTest):
         out, _ = run("view", DP, "--at", "2:parallel_apply", "--device", "1",
                      "--screenshot", self.path("d.png"))
         self.assertRegex(out, r"#\d+ \w+")
+        with open(self.path("torch.json"), "w", encoding="utf-8") as file:
+            file.write('[{"ph": "X", "name": "aten::add", "ts": 1, "dur": 2}]')
+        out, _ = run("view", self.path("torch.json"), "--screenshot",
+                     self.path("e.png"))
+        self.assertIn("ms, aten::add", out)  # an event without an id
         run("view", DP, SINGLE, "--compare", "--theme", "light", "--scale", "2",
             "--size", "800x600", "--screenshot", self.path("c.png"))
         self.assertEqual(png_size(self.path("c.png")), (1600, 1200))

@@ -1,9 +1,6 @@
 // Any bytes as a trace file: reading gives a trace or one exception, and every analysis
 // of that trace succeeds. Run for some time with
-//   clang++-19 -std=c++20 -g -O1 -fsanitize=fuzzer,address,undefined -I. \
-//     tests/fuzz/trace_fuzz.cpp tracer/{format,analysis,emulate,kineto}/*.cpp \
-//     base/*.cpp engine/plan/chunk.cpp -lfmt -lz -o trace_fuzz
-//   ./trace_fuzz -max_total_time=300 corpus tests/golden/damaged
+//   trace_fuzz -max_total_time=300 corpus tests/golden/damaged
 #include <cstdint>
 #include <cstdlib>
 #include <stdexcept>

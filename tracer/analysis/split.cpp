@@ -175,6 +175,7 @@ void Tracks::add_idle_devices(const Trace& trace) {
   for (const Track& track : tracks_) known.insert(track.device);
   for (const Json& device : *devices) {
     const int64_t id = int_arg(device, keys::id, kNone);
+    if (string_arg(device, keys::name) == "none") continue;  // an import without any
     if (id >= 0 && known.insert(id).second) track_of(0, id);
   }
 }

@@ -222,10 +222,11 @@ void take_rank(const Trace& trace, Summary& summary) {
 void take_devices(const Trace& trace, Summary& summary) {
   const auto found = trace.lockstep.find(top::devices);
   if (found == trace.lockstep.end() || !found->is_array()) return;
-  summary.devices = static_cast<int64_t>(found->size());
   summary.processor = processor_of(trace.lockstep);
   for (const Json& device : *found) {
-    summary.null_devices |= string_arg(device, keys::name).rfind("null", 0) == 0;
+    const std::string name = string_arg(device, keys::name);
+    summary.devices += name != "none";  // stands for those that an import lacks
+    summary.null_devices |= name.rfind("null", 0) == 0;
   }
 }
 

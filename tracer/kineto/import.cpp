@@ -79,7 +79,7 @@ class KinetoImport {
       thread_of(event);
       steps_.push_back({event.ts - origin_, event.end() - origin_, number, ""});
     }
-    if (first) throw std::runtime_error("contains no events from PyTorch's profiler");
+    if (first) throw std::runtime_error(why_no_profile(foreign_));
   }
 
   int64_t thread_of(const Event& event) {

@@ -36,6 +36,9 @@ Trace open_text(const FileText& text, const std::string& name, const Work& work)
 /// `rank` other than kNone replaces that of the file, which may lack one.
 Trace import_kineto(const Trace& foreign, int64_t rank = kNone);
 
+/// Returns why such a trace has nothing to import.
+std::string why_no_profile(const Trace& trace);
+
 /// Writes `FOLDER/rank-R.pt.trace.json` (or `.json.gz`) for each rank, either for
 /// all of them or for none, and returns the file names. Virtual devices appear as
 /// GPUs: pid is the device; tid and `stream` are 7 for compute, 13 and 14 for

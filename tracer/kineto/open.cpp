@@ -72,6 +72,17 @@ Trace open_cut(const std::string& path, const std::runtime_error& error) {
 
 }  // namespace
 
+std::string why_no_profile(const Trace& trace) {
+  const bool lacks_kineto =
+      std::any_of(trace.events.begin(), trace.events.end(), [](const Event& event) {
+        return event.cat.empty() && event.name.starts_with("aten::");
+      });
+  if (!lacks_kineto) return "contains no events from PyTorch's profiler";
+  return "has operators without categories: a PyTorch without Kineto, such as "
+         "Debian's, wrote it; fix: `view` shows the file as it is; to import one, "
+         "record with another PyTorch, or write it as lesson 27's `write_profile` does";
+}
+
 Trace open_text(const FileText& text, const std::string& name) {
   return open_text(text, name, Work());
 }

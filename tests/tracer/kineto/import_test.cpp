@@ -225,6 +225,15 @@ TEST(KinetoImport, IsNotEmulated) {
   }
 }
 
+TEST(KinetoImport, ARecordingOfTheHostAloneHasNoDevice) {
+  const Trace trace = imported(
+      R"([{"ph":"X","cat":"cpu_op","name":"aten::add","ts":1,"dur":2,"pid":1}])");
+  EXPECT_EQ(summarize(trace).devices, 0);
+  const std::string text = summary_text(summarize(trace));
+  EXPECT_NE(text.find("0 devices · measured"), std::string::npos) << text;
+  EXPECT_EQ(text.find("1 device"), std::string::npos) << text;
+}
+
 TEST(KinetoImport, SummaryNamesNoBrake) {
   const Summary summary = summarize(imported());
   ASSERT_EQ(summary.train.steps.size(), 1u);
@@ -260,6 +269,8 @@ TEST(KinetoImport, RefusesWhatIsNotPyTorchs) {
   refused(R"({"traceEvents": []})", "no events from PyTorch");
   refused(R"([{"ph":"X","cat":"mine","name":"x","ts":1,"dur":2}])",
           "no events from PyTorch");
+  refused(R"([{"ph":"X","name":"aten::add","ts":1,"dur":2,"pid":"CPU functions"}])",
+          "without Kineto");
   refused(slurp(minimal_path()), "already");
   const std::string whole = torchs();
   refused(whole.substr(0, whole.size() / 2), "truncated");
