@@ -44,6 +44,17 @@ tracer::ConstructedProgram constructed_program(const EmulateCommand& c) {
   return program;
 }
 
+/// Reads a trace that is to be emulated. Throws std::runtime_error if another program
+/// wrote it.
+tracer::Trace open_recorded(const std::string& file) {
+  tracer::Trace trace = tracer::open_trace(file);
+  if (!trace.lockstep.empty()) return trace;
+  throw std::runtime_error(
+      file +
+      ": lockstep did not record it, and it does not say what kernels waited for; fix: "
+      "emulate a trace that lockstep recorded");
+}
+
 /// --split auto: the times of the layers are in the trace.
 void choose_split(EmulateCommand& c) {
   if (c.pipeline.config.split != run::kAutoSplit) return;
@@ -51,7 +62,7 @@ void choose_split(EmulateCommand& c) {
   flags.batch = c.program.batch;
   flags.devices = c.program.devices;
   const std::string report =
-      choose_recorded_split(flags, tracer::open_trace(c.file), c.program.further);
+      choose_recorded_split(flags, open_recorded(c.file), c.program.further);
   c.pipeline.config.split = flags.config.split;
   std::fputs(report.c_str(), c.json ? stderr : stdout);
 }
@@ -62,7 +73,7 @@ std::vector<tracer::Trace> open_further(const EmulateCommand& c) {
     throw UsageError("several traces: only one can be re-timed; fix: pass --mode");
   }
   std::vector<tracer::Trace> traces;
-  for (const std::string& file : c.further) traces.push_back(tracer::open_trace(file));
+  for (const std::string& file : c.further) traces.push_back(open_recorded(file));
   return traces;
 }
 
@@ -106,7 +117,7 @@ void require_other_devices(const EmulateCommand& c, const std::string& option) {
 
 /// Prints the points of a sweep, and what they say.
 void print_sweep(const EmulateCommand& c, const std::vector<tracer::SweepAxis>& axes) {
-  const tracer::Trace recorded = tracer::open_trace(c.file);
+  const tracer::Trace recorded = open_recorded(c.file);
   const auto points = tracer::sweep(recorded, axes, constructed_program(c), c.options);
   const std::string heading = tracer::string_arg(recorded.lockstep, tracer::top::arch) +
                               ", " + c.mode + ", emulated";
@@ -184,7 +195,7 @@ std::string result_of(const EmulateCommand& c, const tracer::Trace& emulated) {
 int run_best_buckets(const EmulateCommand& c) {
   require_buckets(c, "--optimise-buckets");
   const tracer::ConstructedProgram program = constructed_program(c);
-  const tracer::Trace recorded = tracer::open_trace(c.file);
+  const tracer::Trace recorded = open_recorded(c.file);
   const tracer::BucketChoices choices =
       tracer::best_buckets(recorded, program, c.options);
   if (c.json) {
@@ -206,7 +217,7 @@ int run_batch_for(const EmulateCommand& c) {
   } catch (const std::invalid_argument& error) {
     throw UsageError(error.what());
   }
-  const tracer::Trace recorded = tracer::open_trace(c.file);
+  const tracer::Trace recorded = open_recorded(c.file);
   const tracer::BatchFor found =
       tracer::batch_for(recorded, goal, constructed_program(c), c.options);
   if (c.json) {
@@ -287,7 +298,7 @@ int run(EmulateCommand c) {
   if (!c.batch_for.empty()) return run_batch_for(c);
   if (!c.mode.empty() && c.program.devices > tracer::kMostDevices) return run_many(c);
   if (!c.out.empty()) run::require_other_file(c.file, c.out);
-  const tracer::Trace measured = tracer::open_trace(c.file);
+  const tracer::Trace measured = open_recorded(c.file);
   const tracer::Trace emulated = tracer::emulate(program_of(c, measured), c.options);
   const std::string text = result_of(c, emulated);
   if (!c.out.empty()) tracer::write_trace(emulated, c.out);

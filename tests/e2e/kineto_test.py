@@ -124,6 +124,10 @@ class Kineto(TempTest):
         self.assertEqual([device["id"] for device in devices], [0, 1])
         _, error = run("emulate", raw, code=1)
         self.assertIn("does not record what its kernels waited for", error)
+        with open(self.path("plain.json"), "w", encoding="utf-8") as file:
+            file.write('[{"ph": "X", "name": "aten::add", "ts": 1, "dur": 2}]')
+        _, error = run("emulate", self.path("plain.json"), code=1)
+        self.assertIn("lockstep did not record it", error)
 
     def test_a_rank_can_be_given(self):
         out = self.path("5.json")
