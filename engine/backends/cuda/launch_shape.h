@@ -32,10 +32,11 @@ constexpr Index blocks_for_rows(Index rows) {
 inline constexpr Index kLeastBlocks = 3;
 
 /// The maximum number of elements that such a kernel loads before it processes the
-/// first, and the number for elements of `bytes` bytes: as many as its registers allow.
+/// first, and the number for elements of `bytes` bytes: as many as its registers allow
+/// (with more, `ptxas -v` reports hundreds of spilled bytes).
 inline constexpr Index kMostAtOnce = 4;
 LOCKSTEP_BOTH constexpr Index loads_at_once(size_t bytes) {
-  return bytes > 32 ? 2 : kMostAtOnce;
+  return bytes > 64 ? 1 : bytes > 32 ? 2 : kMostAtOnce;
 }
 
 /// A launch in which threads stay in their column; `together` rows run at once.
