@@ -31,10 +31,11 @@ enum class OpCode : uint8_t {
   linear_backward_data,    ///< dy, w → dx
   linear_backward_weight,  ///< x, dy → dw, [db]
   batch_norm,              ///< x, gamma, beta, running mean, var, count, [z] →
-                           ///< y (+ z), batch mean, batch variance, [relu mask]
-  batch_norm_eval,         ///< x, gamma, beta, mean, var (running), none, [z] → y (+ z)
-  batch_norm_backward,     ///< x, dy, gamma, mean, var, [relu mask, [a, b, [r]]] → dx,
-                           ///< dgamma, dbeta; if given, dy = add(a, b, [r]) is made
+               ///< y (+ z), batch mean, batch variance, [relu mask unless z]
+  batch_norm_eval,      ///< x, gamma, beta, mean, var (running), absent, [z] →
+                        ///< y (+ z)
+  batch_norm_backward,  ///< x, dy, gamma, mean, var, [relu mask], [a, b, [r]] → dx,
+                        ///< dgamma, dbeta; with a, b: first writes dy = add(a, b, [r])
   batch_norm_eval_backward,  ///< like batch_norm_backward, with constant mean, var
   batch_norm_stats,          ///< x → mean, biased var, elements per channel [1]
   batch_norm_gather_stats,   ///< N×(2C + 1), rows as above → the same, combined

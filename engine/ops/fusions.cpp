@@ -6,14 +6,23 @@ namespace lockstep::ops {
 
 std::shared_ptr<KernelCall> held_call(const Tensor& output) {
   runtime::Stream& stream = runtime::context(output.device()).compute();
-  return std::static_pointer_cast<KernelCall>(stream.held(output.view().data));
+  auto call = std::static_pointer_cast<KernelCall>(stream.held(output.view().data));
+  const bool whole = call && call->request.out[0].sizes.numel() == output.numel();
+  return whole ? call : nullptr;
 }
 
 namespace {
 
-bool overlap(const View& a, const View& b) {
-  const char *from = a.as<char>(), *to = b.as<char>();
-  return from < to + b.bytes() && to < from + a.bytes();
+/// Returns true if the view shares memory with `bytes` bytes at `data`.
+bool overlaps(const View& view, const void* data, size_t bytes) {
+  const char *a = view.as<char>(), *b = static_cast<const char*>(data);
+  return a < b + bytes && b < a + view.bytes();
+}
+
+/// Returns true if one of the views does.
+bool any_overlaps(const std::vector<View>& views, const void* data, size_t bytes) {
+  return std::any_of(views.begin(), views.end(),
+                     [&](const View& view) { return overlaps(view, data, bytes); });
 }
 
 /// Replaces the request of `call`, which writes `x`; `extend` appends the arguments.
@@ -37,10 +46,7 @@ bool amend(const std::shared_ptr<KernelCall>& call, const Tensor& x,
 bool fuse_relu(const Tensor& x, bool& covers_backward) {
   auto call = held_call(x);
   Backend& backend = runtime::context(x.device()).backend();
-  if (!call || call->request.attributes.relu ||
-      !backend.can_fuse_relu(call->request.code)) {
-    return false;
-  }
+  if (!call || call->request.attributes.relu) return false;
   PlanRequest request = call->request;
   request.attributes.relu = true;
   const PlanPtr plan = backend.plan(request);
@@ -48,9 +54,11 @@ bool fuse_relu(const Tensor& x, bool& covers_backward) {
   Tensor mask;
   if (keep_mask && !plan->extra.empty()) {
     mask = Tensor::empty(plan->extra[0], x.device());
-    // Without gradients, the kernel's input may be free and reused by now.
-    for (const View& read : call->in) {
-      if (overlap(read, mask.view())) return false;
+    // Without gradients, the kernel's input and statistics may be free by now.
+    const View view = mask.view();
+    if (any_overlaps(call->in, view.data, view.bytes()) ||
+        any_overlaps(call->out, view.data, view.bytes())) {
+      return false;
     }
   }
   const auto add_mask = [&] {
@@ -95,18 +103,21 @@ bool fuse_add(const Tensor& a, const Tensor& b) {
 
 namespace {
 
-bool reads(const KernelCall& call, const View& written) {
-  return std::any_of(call.in.begin(), call.in.end(),
-                     [&](const View& read) { return overlap(read, written); });
+/// Returns true if `output` may not lie on what `sum` reads. An output of the size of
+/// what is summed may lie exactly on it: kernels read an element before they write it.
+bool is_in_the_way(const View& output, const KernelCall& sum) {
+  return std::any_of(sum.in.begin(), sum.in.end(), [&](const View& read) {
+    const bool exact = read.data == output.data && read.bytes() == output.bytes();
+    return !exact && overlaps(read, output.data, output.bytes());
+  });
 }
 
 /// What `sum` reads may be free by now, and its memory reused for the outputs of
-/// `call`. Output 0 may be written over an input of its size, since kernels read an
-/// element before they write it; the others get other memory.
+/// `call`: gives those other memory.
 void keep_apart(Tensors& outputs, KernelCall& call, const KernelCall& sum) {
-  for (size_t i = 1; i < outputs.size(); ++i) {
+  for (size_t i = 0; i < outputs.size(); ++i) {
     Tensors refused;
-    while (reads(sum, outputs[i].view())) {
+    while (is_in_the_way(outputs[i].view(), sum)) {
       refused.push_back(outputs[i]);
       outputs[i] = Tensor::empty(outputs[i].spec(), outputs[i].device());
     }
@@ -115,8 +126,8 @@ void keep_apart(Tensors& outputs, KernelCall& call, const KernelCall& sum) {
 }
 
 /// Makes `call`, which is not enqueued yet, perform the held-back addition that writes
-/// its input 1, and take its place in the stream. Returns false and changes nothing if
-/// it cannot.
+/// its input 1, and take its place in the stream. Returns false if it cannot; `call`
+/// can then be launched.
 bool take_place_of_sum(runtime::DeviceContext& device,
                        const std::shared_ptr<KernelCall>& call, const Tensors& in,
                        Tensors& results) {
@@ -135,6 +146,7 @@ bool take_place_of_sum(runtime::DeviceContext& device,
   keep_apart(results, *call, *sum);
   const PlanPtr plan = device.backend().plan(request);
   void* workspace = device.workspace(plan->workspace);
+  if (any_overlaps(sum->in, workspace, plan->workspace)) return false;
   return device.compute().replace_held(dy.view().data, [&](runtime::Task& task) {
     call->plan = plan;
     call->request = request;

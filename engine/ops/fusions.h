@@ -16,7 +16,8 @@ std::shared_ptr<KernelCall> held_call(const Tensor& output);
 bool fuse_relu(const Tensor& x, bool& covers_backward);
 
 /// Fuses the addition of `b`, in place on `a`, into the held-back kernel that writes
-/// `a`. Returns false and changes nothing if there is no such kernel.
+/// `a`. Returns false and changes nothing if there is no such kernel, if its backend
+/// cannot do so, or if the layouts differ.
 bool fuse_add(const Tensor& a, const Tensor& b);
 
 /// Fuses the gradient of a ReLU whose output is `y`, in place on `dy`, into the

@@ -23,8 +23,8 @@ Tensor conv2d(const Tensor& x, const Tensor& weight, const Tensor& bias,
 
 /// Copies weights of convolutions, and images, to the order in which conv2d reads them
 /// on their device, in one launch instead of one in each conv2d. Returns the images in
-/// that order; images that require a gradient are returned as they are. A weight's copy
-/// is used by the next conv2d of that weight. REQUIRES: the weights do not change
+/// that order; large images, and those that require a gradient, as they are. A weight's
+/// copy is used by the next conv2d of that weight. REQUIRES: the weights do not change
 /// until then (see forget_reordered). Does nothing where conv2d reads plain memory.
 Tensor reorder_for_convolutions(const Tensor& images, const Tensors& weights,
                                 Site site = Site::current());
@@ -65,7 +65,8 @@ Tensor adaptive_avg_pool2d(const Tensor& x, int64_t height, int64_t width,
 
 /// Requires equal shapes (no broadcasting).
 Tensor add(const Tensor& a, const Tensor& b, Site site = Site::current());
-/// In place; fused into the kernel that produces `a` if that is still held back.
+/// In place. On `cuda`, fused into the batch norm that produces `a` if that is still
+/// held back and `b` has the same layout.
 Tensor& add_(Tensor& a, const Tensor& b, Site site = Site::current());
 Tensor scale(const Tensor& x, double factor, Site site = Site::current());
 

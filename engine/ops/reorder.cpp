@@ -1,13 +1,16 @@
 // reorder_for_convolutions: one launch in place of one in each conv2d.
 #include <utility>
 
-#include "engine/ops/checks.h"
 #include "engine/ops/op_call.h"
 #include "engine/ops/ops.h"
 #include "engine/runtime/device_context.h"
 
 namespace lockstep::ops {
 namespace {
+
+/// The number of elements up to which images share the launch, in which a tensor gets
+/// as many blocks as a weight needs. Larger ones fill a GPU by themselves, in conv2d.
+constexpr int64_t kMostOfImages = 1 << 20;
 
 bool is_to_be_reordered(const Backend& backend, const Tensor& x) {
   return backend.convolution_layout(x.spec()) != x.spec().layout;
@@ -17,7 +20,8 @@ bool is_to_be_reordered(const Backend& backend, const Tensor& x) {
 
 Tensor reorder_for_convolutions(const Tensor& images, const Tensors& weights,
                                 Site site) {
-  check_defined("reorder_for_convolutions", {{"images", images}});
+  // conv2d tells what is wrong with such images.
+  if (!images.defined() || images.device().is_host()) return images;
   const Backend& backend = runtime::context(images.device()).backend();
   Tensors in;
   for (const Tensor& weight : weights) {
@@ -25,8 +29,9 @@ Tensor reorder_for_convolutions(const Tensor& images, const Tensors& weights,
   }
   const size_t changed = in.size();
   if (changed == 0) return images;
-  const bool with_images = images.dim() == 4 && images.is_plain() &&
-                           images.dtype() == in[0].dtype() && !images.requires_grad() &&
+  const bool with_images = images.numel() <= kMostOfImages && images.dim() == 4 &&
+                           images.is_plain() && images.dtype() == in[0].dtype() &&
+                           !images.requires_grad() &&
                            is_to_be_reordered(backend, images);
   if (with_images) in.push_back(images);
 

@@ -97,6 +97,7 @@ Trainer::Trainer(nn::ModulePtr model, TrainerOptions options)
     normalize_input(wrapper_ ? *wrapper_->module() : *model_, *options_.normalization,
                     options_.dtype);
   }
+  // A pipeline has no module that is called with all weights.
   if (options_.devices[0].type == DeviceType::cuda && !pipeline_ && !hybrid_) {
     reorder_at_once(wrapper_ ? *wrapper_->module() : *model_);
   }

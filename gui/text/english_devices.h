@@ -123,6 +123,10 @@ inline constexpr Template kEnglishDevices[] = {
     {"kernel/flatten_many",
      "**flatten_many** on {device} packs many small tensors into one[, in {time}], so "
      "that they are sent or added together."},
+    {"kernel/reorder_many",
+     "**reorder_many** on {device} copies the weights of the convolutions to the order "
+     "in "
+     "which cuDNN reads them[, in {time}]."},
     {"kernel/add/reduce",
      "**add** on {device}[, {time}]: gradients from another device are added to the "
      "running sum."},

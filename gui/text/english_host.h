@@ -205,6 +205,14 @@ inline constexpr Template kEnglishHost[] = {
     {"op/aten::conv2d",
      "**aten::conv2d**[ in {module}] moves the filters {shape2} over {shape}[: "
      "**{flops}**].[ {later}]"},
+    {"op/lockstep::reorder_for_convolutions",
+     "The weights of the convolutions are copied to the order in which cuDNN reads "
+     "them: "
+     "**one kernel** for all of them, instead of one in each convolution.[ {later}]"},
+    {"op/lockstep::normalize_images",
+     "The bytes of the images, {shape}, become the model's input: divided by 255, "
+     "minus "
+     "the mean, divided by the standard deviation of each channel.[ {later}]"},
     {"op/aten::linear",
      "**aten::linear**[ in {module}] multiplies {shape} by the weights {shape2} and "
      "adds the bias[: **{flops}**].[ {later}]"},
@@ -220,6 +228,14 @@ inline constexpr Template kEnglishHost[] = {
      "kernel of its own: it is fused into the preceding one."},
     {"op/aten::relu_",
      "**aten::relu_**[ in {module}] zeroes the negative values of {shape}.[ {later}]"},
+    {"op/aten::add/none",
+     "**aten::add** adds two gradients of {shape}. It has no kernel of its own: it is "
+     "fused into that of the batch norm after it."},
+    {"op/aten::add_/none",
+     "**aten::add_**[ in {module}] adds two tensors of {shape}. It has no kernel of "
+     "its "
+     "own: it is fused into that of the batch norm before it, or, for gradients, after "
+     "it."},
     {"op/aten::add_/shortcut",
      "**aten::add_**[ in {module}] adds the block's input to its output, {shape}: "
      "ResNet's shortcut.[ {later}]"},

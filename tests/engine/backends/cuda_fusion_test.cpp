@@ -93,8 +93,10 @@ TEST_P(CudaFusions, LaunchesOfABatchNorm) {
   EXPECT_EQ(launches({4097, 8, 1, 1}), 4);
 }
 
-/// Without gradients nothing keeps a batch norm's input, so the mask of a ReLU that is
-/// fused into it could get the same memory: 512 bytes, the allocator's smallest block.
+/// Without gradients nothing keeps a batch norm's input and statistics, so the mask of
+/// a ReLU that is fused into it could get the same memory: the allocator's smallest
+/// block holds 512 bytes. With `taken` of these three blocks taken, the mask gets the
+/// next.
 TEST_P(CudaFusions, AMaskDoesNotOverwriteAnInputThatIsFree) {
   const Device gpu{DeviceType::cuda, 0};
   const autograd::NoGrad no_grad;
@@ -102,16 +104,27 @@ TEST_P(CudaFusions, AMaskDoesNotOverwriteAnInputThatIsFree) {
     return test::on(gpu, test::signed_tensor(name, sizes, 1, DType::f32));
   };
   const Tensor w = made("w", {8, 8, 1, 1}), ones = ops::full_like(made("c", {8}), 1);
-  const auto run = [&] {
+  Tensors all_free;
+  bool fused = false;
+  const auto run = [&](int taken) {
     const Tensor mean = ops::full_like(ones, 0), var = ops::full_like(ones, 1);
     Tensor y = ops::conv2d(made("x", {1, 8, 4, 4}), w, {});
+    for (int i = 0; i < 1000; ++i) all_free.push_back(Tensor::empty({8}, gpu));
     y = ops::batch_norm(y, {ones, ones, mean, var, {}}, true);
-    return test::values_of(ops::relu_(y));
+    Tensors blocks;
+    for (int i = 0; i < taken; ++i) blocks.push_back(Tensor::empty({8}, gpu));
+    tracer::start_recording();
+    ops::relu_(y);
+    fused = kernels().count("relu") == 0;
+    return std::vector{test::values_of(y), test::values_of(mean), test::values_of(var)};
   };
-  const std::vector<double> found = run();
   runtime::options().launch_blocking = true;
-  EXPECT_EQ(found, run());
+  const auto wanted = run(0);
   runtime::options().launch_blocking = false;
+  for (int taken = 0; taken < 4; ++taken) {
+    EXPECT_EQ(run(taken), wanted) << taken;
+    EXPECT_EQ(fused, taken == 3) << taken;
+  }
 }
 
 /// The gradients of a convolution's weights stay in cuDNN's order.

@@ -29,13 +29,7 @@ struct HostMachine {
   template <class F>
   static void for_columns(cuda::Index rows, cuda::Index columns, F f) {
     ++launches_;
-    for (cuda::Index c = 0; c < columns; ++c) {
-      const auto column = f.column(c);
-      for (cuda::Index row = 0; row < rows; ++row) {
-        const cuda::Index i = row * columns + c;
-        f(column, f.load(i), i);
-      }
-    }
+    for (cuda::Index c = 0; c < columns; ++c) use_column(rows, columns, c, f);
   }
   template <class F>
   static void for_many(const F& f, cuda::Index) {
@@ -45,31 +39,22 @@ struct HostMachine {
     }
   }
 
-  /// Sums in chunks, like the GPU, so that `join` is used.
   template <class F>
   static void sum_columns(cuda::Index rows, cuda::Index columns, F f, void* scratch) {
     ++launches_;
     auto* sums = static_cast<typename F::Sum*>(scratch);
-    for (cuda::Index c = 0; c < columns; ++c) {
-      const auto column = f.column(c);
-      typename F::Sum whole{};
-      for (cuda::Index start = 0; start < rows; start += kChunk) {
-        sums[c] = {};
-        for (cuda::Index row = start; row < rows && row < start + kChunk; ++row) {
-          const cuda::Index i = row * columns + c;
-          f.add(sums[c], column, f.load(i), i);
-        }
-        f.join(whole, sums[c]);
-      }
-      f.finish(c, whole);
-    }
+    for (cuda::Index c = 0; c < columns; ++c) sums[c] = total(rows, columns, c, f);
+    for (cuda::Index c = 0; c < columns; ++c) f.finish(c, sums[c]);
   }
+  /// Like the blocks of a GPU, which need not wait for each other: a column is summed
+  /// and used before the next one is read.
   template <class S, class F>
   static void sum_then_columns(cuda::Index rows, cuda::Index columns, S s, F f) {
-    std::vector<typename S::Sum> sums(columns);
-    sum_columns(rows, columns, s, sums.data());
-    for_columns(rows, columns, f);
-    --launches_;  // the two are one
+    ++launches_;
+    for (cuda::Index c = 0; c < columns; ++c) {
+      s.finish(c, total(rows, columns, c, s));
+      use_column(rows, columns, c, f);
+    }
   }
   static size_t scratch_bytes(cuda::Index, cuda::Index columns, size_t size) {
     return columns * size;
@@ -83,6 +68,31 @@ struct HostMachine {
   static cuda::GemmRun gemm(const cuda::Gemm& g);
 
  private:
+  /// Sums a column in chunks, like the GPU, so that `join` is used.
+  template <class F>
+  static typename F::Sum total(cuda::Index rows, cuda::Index columns, cuda::Index c,
+                               F f) {
+    const auto column = f.column(c);
+    typename F::Sum whole{};
+    for (cuda::Index start = 0; start < rows; start += kChunk) {
+      typename F::Sum sum{};
+      for (cuda::Index row = start; row < rows && row < start + kChunk; ++row) {
+        const cuda::Index i = row * columns + c;
+        f.add(sum, column, f.load(i), i);
+      }
+      f.join(whole, sum);
+    }
+    return whole;
+  }
+  template <class F>
+  static void use_column(cuda::Index rows, cuda::Index columns, cuda::Index c, F f) {
+    const auto column = f.column(c);
+    for (cuda::Index row = 0; row < rows; ++row) {
+      const cuda::Index i = row * columns + c;
+      f(column, f.load(i), i);
+    }
+  }
+
   static constexpr cuda::Index kChunk = 7;
   static inline std::atomic<int64_t> launches_{0};
 };

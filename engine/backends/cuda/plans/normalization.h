@@ -97,8 +97,8 @@ PlanPtr plan_batch_norm(const PlanRequest& r, bool training) {
   return steps.finish(r, {y.form}, extra);
 }
 
-/// A gradient that is still to be added is in the form of the images, as is what it is
-/// added from (ops/op_call.cpp).
+/// If dy is still to be summed, dy and its summands already have the form of the images
+/// (ops/fusions.cpp).
 template <class Machine>
 PlanPtr plan_batch_norm_backward(const PlanRequest& r, bool training) {
   Steps steps("lockstep:batch_norm_backward");
