@@ -1,6 +1,7 @@
 #include "engine/ops/fusions.h"
 
 #include <algorithm>
+#include <cstdint>
 
 namespace lockstep::ops {
 
@@ -15,7 +16,8 @@ namespace {
 
 /// Returns true if the view shares memory with `bytes` bytes at `data`.
 bool overlaps(const View& view, const void* data, size_t bytes) {
-  const char *a = view.as<char>(), *b = static_cast<const char*>(data);
+  const auto a = reinterpret_cast<uintptr_t>(view.data);
+  const auto b = reinterpret_cast<uintptr_t>(data);
   return a < b + bytes && b < a + view.bytes();
 }
 
