@@ -219,9 +219,9 @@ class Narrator : EventFacts {
     if (name() == "aten::mul" && is_ddp() && phase_name() == phases::backward) {
       caller = "bucket";
     }
-    return say({idle ? key + "/none" : "", caused.kernels == 2 ? key + "/both" : "",
-                splits ? key + "/split" : "", key + "/" + caller,
-                key + "/" + phase_name(), key,
+    return say({idle ? key + "/none/" + phase_name() : "", idle ? key + "/none" : "",
+                caused.kernels == 2 ? key + "/both" : "", splits ? key + "/split" : "",
+                key + "/" + caller, key + "/" + phase_name(), key,
                 moves && caused.copies == 1 ? "op/copy" : "", moves ? "op/copies" : "",
                 "op/backward", "op"});
   }

@@ -228,14 +228,21 @@ inline constexpr Template kEnglishHost[] = {
      "kernel of its own: it is fused into the preceding one."},
     {"op/aten::relu_",
      "**aten::relu_**[ in {module}] zeroes the negative values of {shape}.[ {later}]"},
-    {"op/aten::add/none",
-     "**aten::add** adds two gradients of {shape}. It has no kernel of its own: it is "
-     "fused into that of the batch norm after it."},
+    {"op/aten::add/none/backward",
+     "Two gradients of {shape} are added: forward used that tensor twice, so **its "
+     "gradient is the sum** of both. The addition has no kernel of its own: it is "
+     "fused "
+     "into that of the batch norm after it."},
+    {"op/aten::add_/none/backward",
+     "Two gradients of {shape} are added: forward used that tensor twice, so **its "
+     "gradient is the sum** of both. The addition has no kernel of its own: it is "
+     "fused "
+     "into that of the batch norm after it."},
     {"op/aten::add_/none",
-     "**aten::add_**[ in {module}] adds two tensors of {shape}. It has no kernel of "
-     "its "
-     "own: it is fused into that of the batch norm before it, or, for gradients, after "
-     "it."},
+     "**aten::add_**[ in {module}] adds the block's input to its output, {shape}: "
+     "ResNet's shortcut. It has no kernel of its own: it is fused into that of the "
+     "batch "
+     "norm before it."},
     {"op/aten::add_/shortcut",
      "**aten::add_**[ in {module}] adds the block's input to its output, {shape}: "
      "ResNet's shortcut.[ {later}]"},

@@ -156,42 +156,48 @@ TEST_P(CudaFusions, OptimizersReadGradientsInTheOrderOfCudnn) {
   }
 }
 
+/// Makes the simulated GPU count launches without computing anything.
+struct OnlyCounting {
+  OnlyCounting() { test::HostMachine::set_computes(false); }
+  ~OnlyCounting() { test::HostMachine::set_computes(true); }
+};
+
 /// A training step of ResNet18 (CIFAR's stem) in float32. Each of its 20 convolutions
 /// launches 1 kernel forward and 2 backward (weight gradient, data gradient); each of
-/// its 20 batch norms, which have few rows here, 1 and 1; of the 8 residual additions,
-/// the 3 behind a downsampling launch a kernel of their own.
+/// its 20 batch norms 1 and 1, or 2 and 2 over more than 4,096 rows (15 of them, for
+/// the larger batch); of the 8 residual additions, the 3 behind a downsampling launch a
+/// kernel of their own.
 TEST_P(CudaFusions, LaunchesOfAResNet18Step) {
   if (real()) GTEST_SKIP() << "only the simulated GPU counts launches";
+  const OnlyCounting only_counting;
   const Device gpu{DeviceType::cuda, 0};
-  const nn::ModulePtr net = models::make("resnet18", {});
-  net->to(gpu);
-  train::reorder_at_once(*net);
-  optim::Sgd sgd(net->named_parameters(), {0.1, 0.9, 1e-4});
-  const Tensor images =
-      test::on(gpu, test::signed_tensor("images", {1, 3, 16, 16}, 1.7, DType::f32));
-  const Tensor labels = test::on(gpu, test::golden_labels(1, 10));
-  const auto step = [&](const Tensor& images) {
-    ops::cross_entropy((*net)(images), labels).backward();
-    sgd.step();
-    sgd.zero_grad();
-    runtime::context(gpu).synchronize();
+  const auto launches = [&](const Shape& sizes, bool normalizes) {
+    const nn::ModulePtr net = models::make("resnet18", {});
+    net->to(gpu);
+    train::reorder_at_once(*net);
+    optim::Sgd sgd(net->named_parameters(), {0.1, 0.9, 1e-4});
+    const Tensor images =
+        test::on(gpu, Tensor::from(std::vector<double>(sizes.numel()), sizes,
+                                   normalizes ? DType::u8 : DType::f32));
+    const Tensor labels = test::on(gpu, test::golden_labels(sizes[0], 10));
+    const auto step = [&] {
+      const int64_t before = test::HostMachine::launches();
+      Tensor x = images;
+      if (normalizes) x = ops::normalize_images(x, {0, 0, 0}, {1, 1, 1});
+      ops::cross_entropy((*net)(x), labels).backward();
+      sgd.step();
+      sgd.zero_grad();
+      runtime::context(gpu).synchronize();
+      return test::HostMachine::launches() - before;
+    };
+    step();  // creates the momentum buffers
+    return step();
   };
-  const auto launches = [&](const auto& make_images) {
-    const int64_t before = test::HostMachine::launches();
-    step(make_images());
-    return test::HostMachine::launches() - before;
-  };
-  step(images);  // creates the momentum buffers
-  EXPECT_EQ(launches([&] { return images; }), 118);
-
-  const Tensor bytes = test::on(gpu, Tensor::from(std::vector<double>(3 * 16 * 16, 100),
-                                                  {1, 3, 16, 16}, DType::u8));
-  EXPECT_EQ(launches([&] {
-              return ops::normalize_images(bytes, {0.5f, 0.5f, 0.5f},
-                                           {0.25f, 0.25f, 0.25f});
-            }),
-            119)
-      << "its result is in the order that convolutions read";
+  EXPECT_EQ(launches({1, 3, 16, 16}, false), 118);
+  EXPECT_EQ(launches({128, 3, 32, 32}, false), 148);
+  // One more: its result is in the order that convolutions read.
+  EXPECT_EQ(launches({1, 3, 16, 16}, true), 119);
+  EXPECT_EQ(launches({128, 3, 32, 32}, true), 149);
 }
 
 INSTANTIATE_TEST_SUITE_P(Gpu, CudaFusions, testing::Values("Simulated", "Real"),

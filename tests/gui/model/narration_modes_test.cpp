@@ -62,6 +62,45 @@ copy loss_grad 2 3100 10 op=12 why=loss_grad src=0 dst=1 bytes=4 tensor=loss
   expect_said(model, expected);
 }
 
+// On a GPU, an addition can be part of a batch norm's kernel, before it or after it. It
+// does need work on a device, so the usual sentence would be false.
+TEST(NarrationOfModes, OfAnAdditionThatIsFused) {
+  const Model model = made("single", R"(
+phase step 0 0 99000 kind=train batch=2 input_on=host
+phase forward 0 100 400
+op lockstep::reorder_for_convolutions 0 105 10 shapes=[[8,8,3,3]]
+kernel reorder_many 1 110 20 op=3 phase=forward bytes=4608
+call BasicBlock.forward 0 120 200 module=layer1.0 shapes=[[2,8,4,4]]
+op aten::batch_norm 0 130 20 shapes=[[2,8,4,4]]
+kernel batch_norm 1 140 50 op=6 phase=forward bytes=3072
+op aten::add_ 0 160 20 shapes=[[2,8,4,4],[2,8,4,4]]
+phase backward 0 1000 900
+op aten::add 0 1100 20 shapes=[[2,8,4,4],[2,8,4,4]]
+op NativeBatchNormBackward0 0 1150 20 shapes=[[2,8,4,4]]
+kernel batch_norm_backward 1 1200 50 op=11 phase=backward bytes=5120
+)")
+                          .model();
+  const Expected expected[] = {
+      {"aten::add_",
+       "**aten::add_** in layer1.0 adds the block's input to its output, [2, 8, 4, 4]: "
+       "ResNet's shortcut. It has no kernel of its own: it is fused into that of the "
+       "batch norm before it."},
+      {"aten::add",
+       "Two gradients of [2, 8, 4, 4] are added: forward used that tensor twice, so "
+       "**its gradient is the sum** of both. The addition has no kernel of its own: it "
+       "is fused into that of the batch norm after it."},
+      {"lockstep::reorder_for_convolutions",
+       "The weights of the convolutions are copied to the order in which cuDNN reads "
+       "them: **one kernel** for all of them, instead of one in each convolution. The "
+       "call queues the kernel, which ran **5.00 µs later** on device 0, for 20.0 µs."},
+      {"reorder_many@device 0",
+       "**reorder_many** on device 0 copies the weights of the convolutions to the "
+       "order "
+       "in which cuDNN reads them, in 20.0 µs."},
+  };
+  expect_said(model, expected);
+}
+
 // With the loss in forward, gather has something to do, and the criterion nothing.
 TEST(NarrationOfModes, OfALossInForward) {
   const char* const step = R"(
