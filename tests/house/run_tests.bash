@@ -9,6 +9,11 @@
 # The slow tests, and the rooms that run under ASan and UBSan. The TSan build contains
 # only suites about threads (../CMakeLists.txt).
 slow_tests='Golden.*(resnet|vgg)'
+# Nets of full size and long series: under sanitizers they take minutes, and call what
+# small nets call.
+large_nets="$slow_tests|Golden.*alexnet|ConvolutionsOf(ResNet|Vgg)|InitialValuesOf"
+large_nets+='|SimpleWalkOfNets|PartsOfEveryModel|LaunchesOfAResNet18Step'
+large_nets+='|ScoreboardGolden|AutoSplit.TrainsLike'
 asan_rooms='^(base|plan|tracer|engine|gui)$'
 memory_is_kept=glibc.malloc.hugetlb=1
 memory_is_kept+=:glibc.malloc.trim_threshold=1073741824
@@ -77,11 +82,11 @@ run_tests() {
   test_preset release all ${quick:+-E "$slow_tests"} "${options[@]}"
   if [[ $sanitize ]]; then
     export UBSAN_OPTIONS=print_stacktrace=1${UBSAN_OPTIONS:+:$UBSAN_OPTIONS}
-    test_preset dev unit_tests -L "$asan_rooms" -E "$slow_tests" "${options[@]}"
+    test_preset dev unit_tests -L "$asan_rooms" -E "$large_nets" "${options[@]}"
     # TSan requires non-randomized addresses and cannot observe OpenMP's threads.
     if setarch -R true 2> /dev/null; then launcher=(setarch -R); fi
     export OMP_NUM_THREADS=1
-    test_preset tsan unit_tests -L "$asan_rooms" -E "$slow_tests" "${options[@]}"
+    test_preset tsan unit_tests -L "$asan_rooms" -E "$large_nets" "${options[@]}"
   fi
   if (( ${#failed[@]} )); then echo "failed under: ${failed[*]}"; fi
   python3 "$root/tests/house/count_tests.py" "$results" && (( ! ${#failed[@]} ))
