@@ -9,11 +9,10 @@
 # The slow tests, and the rooms that run under ASan and UBSan. The TSan build contains
 # only suites about threads (../CMakeLists.txt).
 slow_tests='Golden.*(resnet|vgg)'
-# Nets of full size and long series: under sanitizers they take minutes, and call what
-# small nets call.
+# Nets of full size and long series: under ASan they take minutes, and call what small
+# nets call.
 large_nets="$slow_tests|Golden.*alexnet|ConvolutionsOf(ResNet|Vgg)|InitialValuesOf"
-large_nets+='|SimpleWalkOfNets|PartsOfEveryModel|LaunchesOfAResNet18Step'
-large_nets+='|ScoreboardGolden|AutoSplit.TrainsLike'
+large_nets+='|SimpleWalkOfNets|PartsOfEveryModel|ScoreboardGolden|AutoSplit.TrainsLike'
 asan_rooms='^(base|plan|tracer|engine|gui)$'
 memory_is_kept=glibc.malloc.hugetlb=1
 memory_is_kept+=:glibc.malloc.trim_threshold=1073741824
@@ -73,8 +72,8 @@ run_tests() {
   fi
   if in_ci; then print_versions; fi
 
-  # Processes keep what they free, in huge pages: in a virtual machine page faults take
-  # half of the time of tests that train.
+  # Processes keep what they free, in huge pages: in some virtual machines page faults
+  # take up to half of the time of tests that train.
   export GLIBC_TUNABLES=${GLIBC_TUNABLES:-$memory_is_kept}
 
   rm -rf "$results"
@@ -86,7 +85,7 @@ run_tests() {
     # TSan requires non-randomized addresses and cannot observe OpenMP's threads.
     if setarch -R true 2> /dev/null; then launcher=(setarch -R); fi
     export OMP_NUM_THREADS=1
-    test_preset tsan unit_tests -L "$asan_rooms" -E "$large_nets" "${options[@]}"
+    test_preset tsan unit_tests -L "$asan_rooms" -E "$slow_tests" "${options[@]}"
   fi
   if (( ${#failed[@]} )); then echo "failed under: ${failed[*]}"; fi
   python3 "$root/tests/house/count_tests.py" "$results" && (( ! ${#failed[@]} ))
