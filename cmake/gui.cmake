@@ -14,8 +14,7 @@ set(LOCKSTEP_HAS_GUI ON)
 file(GLOB_RECURSE gui_sources CONFIGURE_DEPENDS gui/*.cpp)
 list(FILTER gui_sources EXCLUDE REGEX "/gui/screen/")
 add_library(lockstep_gui STATIC ${gui_sources})
-# Parsing the same headers is half of the work for 8 files.
-set_target_properties(lockstep_gui PROPERTIES UNITY_BUILD_BATCH_SIZE 24)
+compile_in_batches(lockstep_gui)
 target_link_libraries(lockstep_gui
   PUBLIC lockstep_tracer PkgConfig::IMGUI PNG::PNG ${CMAKE_DL_LIBS})
 # No fused multiply-add by the compiler: the same draw data give the same pixels

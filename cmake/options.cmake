@@ -45,3 +45,17 @@ if(MOLD)
     add_link_options(-fuse-ld=mold)
   endif()
 endif()
+
+# A unity build parses the same headers once for each batch of files, which for eight
+# files is half of the work. Two batches for each core keep all cores at work.
+set(smallest_batch 8)
+cmake_host_system_information(RESULT cores QUERY NUMBER_OF_LOGICAL_CORES)
+function(compile_in_batches target)
+  get_target_property(sources ${target} SOURCES)
+  list(LENGTH sources count)
+  math(EXPR batch "(${count} + 2 * ${cores} - 1) / (2 * ${cores})")
+  if(batch LESS smallest_batch)
+    set(batch ${smallest_batch})
+  endif()
+  set_target_properties(${target} PROPERTIES UNITY_BUILD_BATCH_SIZE ${batch})
+endfunction()

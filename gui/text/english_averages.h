@@ -30,17 +30,15 @@ inline constexpr Template kEnglishAverages[] = {
      "**all_reduce** of all parameters, divided by {group_size} before[ "
      "(**{bytes}**)][, in {time}]: every rank gets the **mean of the weights**.[ Each "
      "rank sends {sent}.][ Hidden behind backward: {behind_backward}.][ Behind other "
-     "kernels: "
-     "{behind_others}.][ **Exposed**, without any kernel: {exposed}.][ Of that, "
-     "waiting for other ranks: {exposed_wait}.]"},
+     "kernels: {behind_others}.][ **Exposed**, without any kernel: {exposed}.][ Of "
+     "that, waiting for other ranks: {exposed_wait}.]"},
     {"copy/average/adds",
      "Round {ring_step} of {ring_steps}: {from} sends **chunk {chunk}** (0 to "
-     "{last_chunk}) of "
-     "its weights ({bytes}) to {to}[ at {rate}], which **adds** its own."},
+     "{last_chunk}) of its weights ({bytes}) to {to}[ at {rate}], which **adds** its "
+     "own."},
     {"copy/average/replaces",
      "Round {ring_step} of {ring_steps}: **chunk {chunk}** (0 to {last_chunk}) of the "
-     "mean "
-     "weights is complete. {From} forwards it ({bytes}) to {to}[ at {rate}]."},
+     "mean weights is complete. {From} forwards it ({bytes}) to {to}[ at {rate}]."},
     {"copy/average",
      "**{bytes}** of weights go from {from} to {to}[, at {rate}]: part of the ranks' "
      "average."},

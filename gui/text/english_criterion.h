@@ -14,15 +14,12 @@ inline constexpr Template kEnglishCriterion[] = {
     {"phase/forward/criterion",
      "The host runs **model(images)**. DataParallelModel does this in three steps: "
      "scatter the batch, replicate the model, parallel_apply. The outputs stay on "
-     "their "
-     "devices.[ {ahead}]"},
+     "their devices.[ {ahead}]"},
     {"phase/loss/criterion",
      "Each device computes the loss of **its own chunk**. The {chunks} scalars are "
-     "added "
-     "on the first device and divided by {chunks}: the mean of the chunks' means.[ "
-     "Then "
-     "the host waits **{waited}** for its value (item()), because forward must finish "
-     "first.]"},
+     "added on the first device and divided by {chunks}: the mean of the chunks' "
+     "means.[ Then the host waits **{waited}** for its value (item()), because forward "
+     "must finish first.]"},
     {"call/__call__/criterion",
      "**model(images)** arrives here: model is a DataParallelModel[ over {chunks} "
      "devices], and its own __call__ runs first.[ The images are {shape}.]"},
@@ -69,12 +66,10 @@ inline constexpr Template kEnglishCriterion[] = {
      "{from} to {to}, which can now run its own backward pass."},
     {"copy/targets",
      "{To} gets the **labels of its chunk**[, {shape}]: {bytes} from {from}. It "
-     "computes "
-     "the loss of its own outputs."},
+     "computes the loss of its own outputs."},
     {"copy/loss",
      "The **loss of {from}'s chunk** ({bytes}) goes to {to}, to be added to the "
-     "others. "
-     "The outputs themselves stay on {from}."},
+     "others. The outputs themselves stay on {from}."},
     {"copy/loss_grad",
      "The **gradient of the sum of the losses** ({bytes}) goes from {from} to {to}, "
      "which can now run its own backward pass."},
@@ -83,8 +78,7 @@ inline constexpr Template kEnglishCriterion[] = {
      "others."},
     {"copy/h2d/criterion",
      "The **labels** ({bytes}) go from {from} to {to}: the criterion scatters them "
-     "from "
-     "there."},
+     "from there."},
 };
 
 }  // namespace lockstep::gui

@@ -15,8 +15,7 @@ inline constexpr Template kEnglishDevices[] = {
      "only the memory of its own device."},
     {"copy/scatter/chunk",
      "**images{rows}** of the batch go from {from} to {to}: {bytes}[ at {rate}]: "
-     "**chunk "
-     "{chunk}** (0 to {last_chunk})."},
+     "**chunk {chunk}** (0 to {last_chunk})."},
     {"copy/scatter",
      "{To} gets its {tensor}[, {shape}]: **{bytes}** from {from}[ at {rate}]."},
     {"copy/replicate/parameters",
@@ -46,24 +45,20 @@ inline constexpr Template kEnglishDevices[] = {
      "hold the same values."},
     {"copy/all_reduce/adds",
      "Round {ring_step} of {ring_steps}: {from} sends **chunk {chunk}** (0 to "
-     "{last_chunk})[ of "
-     "bucket {bucket}] ({bytes}) to {to}[ at {rate}], which **adds** its own. All "
-     "ranks send at the same time, each a different chunk."},
+     "{last_chunk})[ of bucket {bucket}] ({bytes}) to {to}[ at {rate}], which **adds** "
+     "its own. All ranks send at the same time, each a different chunk."},
     {"copy/all_reduce/replaces",
      "Round {ring_step} of {ring_steps}: **chunk {chunk}** (0 to {last_chunk})[ of "
-     "bucket "
-     "{bucket}] is fully summed. {From} forwards it ({bytes}) to {to}[ at {rate}], "
-     "where it **replaces** the partial sum."},
+     "bucket {bucket}] is fully summed. {From} forwards it ({bytes}) to {to}[ at "
+     "{rate}], where it **replaces** the partial sum."},
     {"copy/metrics/adds",
      "Round {ring_step} of {ring_steps}: {from} sends **chunk {chunk}** (0 to "
-     "{last_chunk}) of "
-     "the losses and correct-prediction counts ({bytes}) to {to}, which **adds** its "
-     "own."},
+     "{last_chunk}) of the losses and correct-prediction counts ({bytes}) to {to}, "
+     "which **adds** its own."},
     {"copy/metrics/replaces",
      "Round {ring_step} of {ring_steps}: **chunk {chunk}** (0 to {last_chunk}) of the "
-     "losses "
-     "and correct-prediction counts is fully summed. {From} forwards it ({bytes}) to "
-     "{to}."},
+     "losses and correct-prediction counts is fully summed. {From} forwards it "
+     "({bytes}) to {to}."},
     {"copy/metrics",
      "**{bytes}**[ of {tensor}] go from {from} to {to}: the losses and "
      "correct-prediction counts, which the ranks sum."},
@@ -97,9 +92,8 @@ inline constexpr Template kEnglishDevices[] = {
      "**all_reduce of bucket {bucket}**[: {params} {params:gradient|gradients}], "
      "**{bytes}**, among {group_size} ranks[, in {time}].[ Each rank sends {sent} and "
      "ends up with the mean.][ Hidden behind backward: {behind_backward}.][ Behind "
-     "other kernels: "
-     "{behind_others}.][ **Exposed**, without any kernel: {exposed}.][ Of that, "
-     "waiting for other ranks: {exposed_wait}.]"},
+     "other kernels: {behind_others}.][ **Exposed**, without any kernel: {exposed}.][ "
+     "Of that, waiting for other ranks: {exposed_wait}.]"},
     {"collective/all_reduce/metrics",
      "**all_reduce** of losses and correct-prediction counts[ ({bytes})] among "
      "{group_size} ranks[, in {time}]: the metrics of the whole batch."},
@@ -125,8 +119,7 @@ inline constexpr Template kEnglishDevices[] = {
      "that they are sent or added together."},
     {"kernel/reorder_many",
      "**reorder_many** on {device} copies the weights of the convolutions to the order "
-     "in "
-     "which cuDNN reads them[, in {time}]."},
+     "in which cuDNN reads them[, in {time}]."},
     {"kernel/add/reduce",
      "**add** on {device}[, {time}]: gradients from another device are added to the "
      "running sum."},

@@ -38,8 +38,8 @@ inline constexpr Template kEnglishHost[] = {
     {"step/ddp",
      "**Step {step}** of rank {rank} trains on **{batch} {batch:image|images}**, its "
      "own share of the batch[, in **{length}**]. The other {others:rank does|{others} "
-     "ranks do} the same with theirs; only gradients, buffers and "
-     "a few numbers are sent."},
+     "ranks do} the same with theirs; only gradients, buffers and a few numbers are "
+     "sent."},
     {"step/train",
      "**Step {step}** trains on **{batch} {batch:image|images}**[, cut into {chunks} "
      "chunks of {sizes}][, in **{length}**][: {rate} images per second].[ On the "
@@ -94,8 +94,8 @@ inline constexpr Template kEnglishHost[] = {
      "{copies} {copies:copy|copies}."},
     {"phase/replicate",
      "{From} copies **the model** ({each}) to {others:{other}|each of the {others} "
-     "other devices}, as in **every** forward pass: the parameters live on {from}.[ "
-     "On the devices, this spans **{cost}**, {share} of the step.][ All {moves} copies "
+     "other devices}, as in **every** forward pass: the parameters live on {from}.[ On "
+     "the devices, this spans **{cost}**, {share} of the step.][ All {moves} copies "
      "leave {from}, {turns}.]"},
     {"phase/parallel_apply",
      "{chunks} host threads call **forward**, each on its own replica with its own "
@@ -207,12 +207,11 @@ inline constexpr Template kEnglishHost[] = {
      "**{flops}**].[ {later}]"},
     {"op/lockstep::reorder_for_convolutions",
      "The weights of the convolutions are copied to the order in which cuDNN reads "
-     "them: "
-     "**one kernel** for all of them, instead of one in each convolution.[ {later}]"},
+     "them: **one kernel** for all of them, instead of one in each convolution.[ "
+     "{later}]"},
     {"op/lockstep::normalize_images",
      "The bytes of the images, {shape}, become the model's input: divided by 255, "
-     "minus "
-     "the mean, divided by the standard deviation of each channel.[ {later}]"},
+     "minus the mean, divided by the standard deviation of each channel.[ {later}]"},
     {"op/aten::linear",
      "**aten::linear**[ in {module}] multiplies {shape} by the weights {shape2} and "
      "adds the bias[: **{flops}**].[ {later}]"},
@@ -231,18 +230,15 @@ inline constexpr Template kEnglishHost[] = {
     {"op/aten::add/none/backward",
      "Two gradients of {shape} are added: forward used that tensor twice, so **its "
      "gradient is the sum** of both. The addition has no kernel of its own: it is "
-     "fused "
-     "into that of the batch norm after it."},
+     "fused into that of the batch norm after it."},
     {"op/aten::add_/none/backward",
      "Two gradients of {shape} are added: forward used that tensor twice, so **its "
      "gradient is the sum** of both. The addition has no kernel of its own: it is "
-     "fused "
-     "into that of the batch norm after it."},
+     "fused into that of the batch norm after it."},
     {"op/aten::add_/none",
      "**aten::add_**[ in {module}] adds the block's input to its output, {shape}: "
      "ResNet's shortcut. It has no kernel of its own: it is fused into that of the "
-     "batch "
-     "norm before it."},
+     "batch norm before it."},
     {"op/aten::add_/shortcut",
      "**aten::add_**[ in {module}] adds the block's input to its output, {shape}: "
      "ResNet's shortcut.[ {later}]"},

@@ -14,10 +14,8 @@ inline constexpr Template kEnglishHybrid[] = {
      "{ahead}]"},
     {"phase/scatter/hybrid",
      "**scatter** cuts the batch into {chunks} {chunks:chunk|chunks} of {sizes}, for "
-     "the "
-     "devices that have the features: **{bytes}** leave {from}. The classifier's "
-     "device "
-     "gets none."},
+     "the devices that have the features: **{bytes}** leave {from}. The classifier's "
+     "device gets none."},
     {"phase/replicate/hybrid",
      "{From} copies **its features** to the other devices: the weights once, in the "
      "first forward pass, and a batch norm's running statistics before an evaluation. "

@@ -8,15 +8,14 @@ namespace lockstep::gui {
 
 inline constexpr Template kEnglishPipeline[] = {
     {"phase/forward/action",
-     "**Stage {stage}** runs the **forward** pass of micro-batch {micro_batch}. "
-     "Its activations are kept until the micro-batch comes back.[ {ahead}]"},
+     "**Stage {stage}** runs the **forward** pass of micro-batch {micro_batch}. Its "
+     "activations are kept until the micro-batch comes back.[ {ahead}]"},
     {"phase/backward/action",
      "**Stage {stage}** runs the **backward** pass of micro-batch {micro_batch}. The "
      "gradients are added to those of the micro-batches before."},
     {"phase/loss/pipeline",
      "The loss of **one micro-batch** is computed[ on {device}]. It counts by its "
-     "share "
-     "of the batch, so that the losses add up to that of the whole batch."},
+     "share of the batch, so that the losses add up to that of the whole batch."},
     {"phase/optimizer/pipeline",
      "**optimizer.step()** updates the parameters of every stage, each on its own "
      "device. No parameter is sent."},
@@ -45,8 +44,7 @@ inline constexpr Template kEnglishPipeline[] = {
      "{from} to {to}: the input of **stage {stage}**.[ At {rate}.]"},
     {"copy/activation",
      "The **activations** of a micro-batch ({bytes}) go from {from} to {to}, which "
-     "runs "
-     "the next stage."},
+     "runs the next stage."},
     {"copy/activation_grad",
      "The **gradient of the activations** of micro-batch {micro_batch}[, {shape}] "
      "({bytes}) goes back from {from} to {to}: **stage {stage}** can now run its "

@@ -11,8 +11,7 @@ namespace lockstep::gui {
 inline constexpr Template kEnglishServers[] = {
     {"step/worker",
      "**Step {step}** of worker {rank} trains on **{batch} {batch:image|images}**[; "
-     "its "
-     "host spends {host_time} in it]. Other workers make their steps at their own "
+     "its host spends {host_time} in it]. Other workers make their steps at their own "
      "pace."},
     {"phase/metrics/servers",
      "The workers sum their **losses and correct-prediction counts** so that worker 0 "
@@ -37,8 +36,8 @@ inline constexpr Template kEnglishServers[] = {
      "ahead of the slowest worker."},
     {"sync/wait for workers/sync",
      "**Worker {rank}** waits[ **{time}**] for {awaited:worker|workers} "
-     "{awaited_list}: with sync, the next version of the weights needs "
-     "{awaited:its gradient|their gradients}."},
+     "{awaited_list}: with sync, the next version of the weights needs {awaited:its "
+     "gradient|their gradients}."},
     {"sync/wait for workers",
      "**Worker {rank}** waits[ **{time}**] for {awaited:worker|workers} "
      "{awaited_list}."},

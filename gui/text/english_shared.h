@@ -11,10 +11,8 @@ namespace lockstep::gui {
 inline constexpr Template kEnglishShared[] = {
     {"phase/pull/locked",
      "The worker waits[ **{lock_wait}**] for **the lock** on the shared model, then "
-     "reads the weights "
-     "for "
-     "its own copy. It holds the lock until its step ends, so nobody else updates them "
-     "meanwhile."},
+     "reads the weights for its own copy. It holds the lock until its step ends, so "
+     "nobody else updates them meanwhile."},
     {"phase/pull",
      "Worker {rank} **reads the shared weights** from the host's memory: {each} for "
      "its own copy, on its device. Its gradients will be those of these weights, "
@@ -40,8 +38,8 @@ inline constexpr Template kEnglishShared[] = {
      "**Shared weights**[, {tensor}]: {bytes} from {from} to the worker's copy on "
      "{to}."},
     {"copy/push",
-     "**The worker's new weights**[, {tensor}]: {bytes} from {from} to {to}, where "
-     "the step is applied to the shared ones."},
+     "**The worker's new weights**[, {tensor}]: {bytes} from {from} to {to}, where the "
+     "step is applied to the shared ones."},
     {"sync/wait for lock",
      "The worker **waits[ {time}]** for the lock on the shared model: another worker "
      "holds it. Waiters get it in the order in which they asked."},

@@ -10,8 +10,7 @@
 // No answers are stored here: the tests read them from the lesson's recorded trace, of
 // which the learner views a copy.
 
-namespace lockstep::lessons {
-namespace {
+namespace lockstep::lessons::lesson_00 {
 
 using tracer::Event;
 
@@ -241,5 +240,4 @@ LESSON_TEST(0, begun_during_backward, "5: how many buckets leave during backward
                  "While backward still runs"});
 }
 
-}  // namespace
-}  // namespace lockstep::lessons
+}  // namespace lockstep::lessons::lesson_00

@@ -8,8 +8,7 @@
 #include "lessons/machine/exam.h"
 #include "lessons/machine/predicates.h"
 
-namespace lockstep::lessons {
-namespace {
+namespace lockstep::lessons::lesson_01 {
 
 using autograd::Edge;
 using Numbers = std::vector<double>;
@@ -310,5 +309,4 @@ LESSON_TEST(1, latest_first, "ResNet18's tape unwinds in reverse, leaves first")
                 "Latest first", fc});
 }
 
-}  // namespace
-}  // namespace lockstep::lessons
+}  // namespace lockstep::lessons::lesson_01

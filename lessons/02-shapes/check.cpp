@@ -6,8 +6,7 @@
 #include "lessons/machine/exam.h"
 #include "lessons/machine/predicates.h"
 
-namespace lockstep::lessons {
-namespace {
+namespace lockstep::lessons::lesson_02 {
 
 constexpr Device kDevice{DeviceType::reference, 0};
 
@@ -225,5 +224,4 @@ LESSON_TEST(2, legacy_trains, "vgg16_legacy trains on 32×32 images") {
               "25088"});
 }
 
-}  // namespace
-}  // namespace lockstep::lessons
+}  // namespace lockstep::lessons::lesson_02

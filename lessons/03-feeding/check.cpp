@@ -12,8 +12,7 @@
 #include "lessons/machine/queue_calls.h"
 #include "lessons/machine/symbols.h"
 
-namespace lockstep::lessons {
-namespace {
+namespace lockstep::lessons::lesson_03 {
 
 LESSON_TEST(3, in_order,
             "batches come out in order of their numbers, whatever the order in which "
@@ -377,5 +376,4 @@ LESSON_TEST(3, trains, "a whole epoch is trained with your queue") {
               "Reserve before you make"});
 }
 
-}  // namespace
-}  // namespace lockstep::lessons
+}  // namespace lockstep::lessons::lesson_03

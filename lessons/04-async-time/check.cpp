@@ -12,8 +12,7 @@
 #include "lessons/machine/exam.h"
 #include "lessons/machine/stuck.h"
 
-namespace lockstep::lessons {
-namespace {
+namespace lockstep::lessons::lesson_04 {
 
 using Benchmark = double(Device, const std::function<void()>&, int,
                          const std::function<double()>&);
@@ -202,5 +201,4 @@ LESSON_TEST(4, ahead, "how far the host was ahead of each kernel") {
        "What the trace shows"});
 }
 
-}  // namespace
-}  // namespace lockstep::lessons
+}  // namespace lockstep::lessons::lesson_04

@@ -7,8 +7,7 @@
 #include "lessons/machine/exam.h"
 #include "lessons/machine/predicates.h"
 
-namespace lockstep::lessons {
-namespace {
+namespace lockstep::lessons::lesson_05 {
 
 parallel::Devices reference_devices(int count) {
   parallel::Devices devices;
@@ -222,5 +221,4 @@ LESSON_TEST(5, from_a_device, "a batch that is on a device is sent from there") 
              {likely, "A view is not a copy"});
 }
 
-}  // namespace
-}  // namespace lockstep::lessons
+}  // namespace lockstep::lessons::lesson_05

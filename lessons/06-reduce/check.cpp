@@ -12,8 +12,7 @@
 #include "lessons/machine/exam.h"
 #include "lessons/machine/predicates.h"
 
-namespace lockstep::lessons {
-namespace {
+namespace lockstep::lessons::lesson_06 {
 
 constexpr const char* kResNet =
     "-a resnet18 --dataset generated --device-type null --devices 4 -b 8 --steps 1";
@@ -393,5 +392,4 @@ LESSON_TEST(6, doubles_and_memory,
               "Few large messages"});
 }
 
-}  // namespace
-}  // namespace lockstep::lessons
+}  // namespace lockstep::lessons::lesson_06

@@ -5,8 +5,7 @@
 #include "tracer/analysis/summary.h"
 #include "tracer/format/lanes.h"
 
-namespace lockstep::lessons {
-namespace {
+namespace lockstep::lessons::lesson_07 {
 
 // As in the exercise.
 struct Step {
@@ -200,5 +199,4 @@ LESSON_TEST(7, head_stays, "the head of 478 MB stays on device 0") {
                "features: `output` says how large they are");
 }
 
-}  // namespace
-}  // namespace lockstep::lessons
+}  // namespace lockstep::lessons::lesson_07

@@ -11,8 +11,7 @@
 #include "lessons/machine/ranks.h"
 #include "tracer/format/keys.h"
 
-namespace lockstep::lessons {
-namespace {
+namespace lockstep::lessons::lesson_08 {
 
 using distributed::BackwardSums;
 using distributed::BatchStatistics;
@@ -383,5 +382,4 @@ LESSON_TEST(8, one_message, "each layer costs one all-reduce in each direction")
   expect_lean(exam, trace);
 }
 
-}  // namespace
-}  // namespace lockstep::lessons
+}  // namespace lockstep::lessons::lesson_08

@@ -12,8 +12,7 @@
 #include "lessons/machine/predicates.h"
 #include "tracer/format/keys.h"
 
-namespace lockstep::lessons {
-namespace {
+namespace lockstep::lessons::lesson_09 {
 
 using distributed::Buffer;
 using distributed::RingLink;
@@ -396,5 +395,4 @@ LESSON_TEST(9, first_half, "after reduce_scatter, rank r has the sum of chunk r"
   }
 }
 
-}  // namespace
-}  // namespace lockstep::lessons
+}  // namespace lockstep::lessons::lesson_09

@@ -22,8 +22,7 @@ struct SeedPlan {
   uint64_t weights, shuffle, augment;
 };
 
-namespace lockstep::lessons {
-namespace {
+namespace lockstep::lessons::lesson_10 {
 
 using distributed::Store;
 using distributed::StoreTimeout;
@@ -388,5 +387,4 @@ LESSON_TEST(10, other_seed, "a different seed gives a different run") {
   }
 }
 
-}  // namespace
-}  // namespace lockstep::lessons
+}  // namespace lockstep::lessons::lesson_10

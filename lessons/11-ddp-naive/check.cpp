@@ -14,8 +14,7 @@
 #include "lessons/machine/ranks.h"
 #include "tracer/format/keys.h"
 
-namespace lockstep::lessons {
-namespace {
+namespace lockstep::lessons::lesson_11 {
 
 using distributed::GradientSync;
 using Numbers = std::vector<double>;
@@ -386,5 +385,4 @@ LESSON_TEST(11, no_batch, "a rank without a batch takes part with zeros") {
   }
 }
 
-}  // namespace
-}  // namespace lockstep::lessons
+}  // namespace lockstep::lessons::lesson_11

@@ -13,8 +13,7 @@
 #include "tracer/emulate/emulate.h"
 #include "tracer/format/keys.h"
 
-namespace lockstep::lessons {
-namespace {
+namespace lockstep::lessons::lesson_12 {
 
 using distributed::ProcessGroup;
 using Numbers = std::vector<double>;
@@ -389,5 +388,4 @@ LESSON_TEST(12, exposed_share, "little of the communication remains exposed") {
        "What the trace shows"});
 }
 
-}  // namespace
-}  // namespace lockstep::lessons
+}  // namespace lockstep::lessons::lesson_12

@@ -16,10 +16,7 @@
 #include "lessons/machine/predicates.h"
 #include "tracer/record/recorder.h"
 
-namespace lockstep::lessons {
-namespace {
-
-using namespace hooks;
+namespace lockstep::lessons::lesson_13 {
 
 LESSON_TEST(13, runs_forward, "model(x) runs forward once and returns its result") {
   Hooked net;
@@ -346,5 +343,4 @@ LESSON_TEST(13, events, "hooks run in _call_impl, and forward's event is forward
   }
 }
 
-}  // namespace
-}  // namespace lockstep::lessons
+}  // namespace lockstep::lessons::lesson_13

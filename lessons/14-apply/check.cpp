@@ -24,10 +24,7 @@
 #include "lessons/machine/predicates.h"
 #include "lessons/plugin.h"
 
-namespace lockstep::lessons {
-namespace {
-
-using namespace chosen;
+namespace lockstep::lessons::lesson_14 {
 
 LESSON_TEST(14, order, "output i is that of replica i for input i") {
   const auto scaled = [](int replica, const Tensor& input) {
@@ -390,5 +387,4 @@ LESSON_TEST(14, same_training, "DP(2), DP(3) and DP(4) train as one device does"
   }
 }
 
-}  // namespace
-}  // namespace lockstep::lessons
+}  // namespace lockstep::lessons::lesson_14

@@ -16,10 +16,7 @@
 #include "lessons/machine/predicates.h"
 #include "lessons/plugin.h"
 
-namespace lockstep::lessons {
-namespace {
-
-using namespace copied;
+namespace lockstep::lessons::lesson_15 {
 
 /// Calls the learner's `broadcast`.
 std::vector<Tensors> broadcast(const Exam& exam, const Tensors& tensors,
@@ -351,5 +348,4 @@ LESSON_TEST(15, messages, "ResNet18 travels to three devices in 18 messages") {
        waits.empty() ? tracer::kNone : waits.back()->id});
 }
 
-}  // namespace
-}  // namespace lockstep::lessons
+}  // namespace lockstep::lessons::lesson_15

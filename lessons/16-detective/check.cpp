@@ -13,8 +13,7 @@
 // No answers are stored here: each recording is investigated by the rules of
 // lessons/machine/suspicions.h, which find the fault and the events that prove it.
 
-namespace lockstep::lessons {
-namespace {
+namespace lockstep::lessons::lesson_16 {
 
 using tracer::Event;
 
@@ -133,5 +132,4 @@ LESSON_TEST(16, recording_8, "recording 8") { judge_recording(exam, 8); }
 LESSON_TEST(16, recording_9, "recording 9") { judge_recording(exam, 9); }
 LESSON_TEST(16, recording_10, "recording 10") { judge_recording(exam, 10); }
 
-}  // namespace
-}  // namespace lockstep::lessons
+}  // namespace lockstep::lessons::lesson_16

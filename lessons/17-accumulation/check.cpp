@@ -15,10 +15,7 @@
 #include "lessons/machine/predicates.h"
 #include "lessons/machine/ranks.h"
 
-namespace lockstep::lessons {
-namespace {
-
-using namespace accumulation;
+namespace lockstep::lessons::lesson_17 {
 
 LESSON_TEST(17, averages, "without no_sync, backward averages") {
   const Numbers got = gradients(exam, [](const Model& model, const Rank& rank) {
@@ -268,5 +265,4 @@ LESSON_TEST(17, one_message, "gradients travel once per step") {
        "Decided on the way in"});
 }
 
-}  // namespace
-}  // namespace lockstep::lessons
+}  // namespace lockstep::lessons::lesson_17

@@ -16,10 +16,8 @@
 #include "lessons/machine/pipeline_orders.h"
 #include "lessons/machine/predicates.h"
 
-namespace lockstep::lessons {
-namespace {
+namespace lockstep::lessons::lesson_18 {
 
-using namespace pipeline_orders;
 using Numbers = std::vector<double>;
 
 constexpr const char *kGpipe = "lesson_gpipe", *k1f1b = "lesson_one_f_one_b",
@@ -341,5 +339,4 @@ LESSON_TEST(18, eager_order,
   }
 }
 
-}  // namespace
-}  // namespace lockstep::lessons
+}  // namespace lockstep::lessons::lesson_18

@@ -16,8 +16,7 @@
 
 class Shard;
 
-namespace lockstep::lessons {
-namespace {
+namespace lockstep::lessons::lesson_19 {
 
 using data::Share;
 using Indices = std::vector<int64_t>;
@@ -374,5 +373,4 @@ LESSON_TEST(19, only_padding, "3 samples on 8 ranks: five have only padding") {
   expect_exact(exam, {3, 0, 8, false}, exam.seed() % 1000);
 }
 
-}  // namespace
-}  // namespace lockstep::lessons
+}  // namespace lockstep::lessons::lesson_19

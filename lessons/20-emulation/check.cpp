@@ -6,10 +6,7 @@
 #include "lessons/machine/emulated_job.h"
 #include "lessons/machine/exam.h"
 
-namespace lockstep::lessons {
-namespace {
-
-using namespace emulated_job;
+namespace lockstep::lessons::lesson_20 {
 
 constexpr const char *kLine = "A straight line, but not through zero",
                      *kHost = "What the host needs", *kPort = "One port for all copies",
@@ -377,5 +374,4 @@ LESSON_TEST(20, recorded_job, "ResNet18: your predictions and the emulated steps
        kWrong});
 }
 
-}  // namespace
-}  // namespace lockstep::lessons
+}  // namespace lockstep::lessons::lesson_20

@@ -13,8 +13,7 @@
 #include "lessons/machine/predicates.h"
 #include "lessons/machine/shared_by_hand.h"
 
-namespace lockstep::lessons {
-namespace {
+namespace lockstep::lessons::lesson_21 {
 
 using sharing::LockFor;
 
@@ -369,5 +368,4 @@ LESSON_TEST(21, mean_of_all,
   }
 }
 
-}  // namespace
-}  // namespace lockstep::lessons
+}  // namespace lockstep::lessons::lesson_21

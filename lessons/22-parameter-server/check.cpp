@@ -6,8 +6,7 @@
 #include "lessons/machine/server_runs.h"
 #include "lessons/machine/server_too_late.h"
 
-namespace lockstep::lessons {
-namespace {
+namespace lockstep::lessons::lesson_22 {
 
 using sharing::Consistency;
 
@@ -368,5 +367,4 @@ LESSON_TEST(22, resnet_is_bounded, "ResNet18, ssp: staleness is bounded") {
   }
 }
 
-}  // namespace
-}  // namespace lockstep::lessons
+}  // namespace lockstep::lessons::lesson_22

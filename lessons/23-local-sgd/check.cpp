@@ -10,8 +10,7 @@
 #include "lessons/machine/predicates.h"
 #include "lessons/machine/ranks.h"
 
-namespace lockstep::lessons {
-namespace {
+namespace lockstep::lessons::lesson_23 {
 
 using sharing::LocalSgdOptions;
 
@@ -382,5 +381,4 @@ LESSON_TEST(23, bytes, "bytes that leave a rank") {
   }
 }
 
-}  // namespace
-}  // namespace lockstep::lessons
+}  // namespace lockstep::lessons::lesson_23

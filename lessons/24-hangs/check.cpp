@@ -8,8 +8,7 @@
 #include "lessons/machine/hang_reasons.h"
 #include "lessons/machine/meeting_point.h"
 
-namespace lockstep::lessons {
-namespace {
+namespace lockstep::lessons::lesson_24 {
 
 using Calls = MeetingPoint::Calls;
 
@@ -325,5 +324,4 @@ LESSON_TEST(24, three_programs, "the watchdog and the three programs that hang")
          }));
 }
 
-}  // namespace
-}  // namespace lockstep::lessons
+}  // namespace lockstep::lessons::lesson_24

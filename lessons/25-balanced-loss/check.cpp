@@ -14,10 +14,7 @@
 #include "lessons/machine/predicates.h"
 #include "lessons/plugin.h"
 
-namespace lockstep::lessons {
-namespace {
-
-using namespace chunk_losses;
+namespace lockstep::lessons::lesson_25 {
 
 // --- reduce
 
@@ -328,5 +325,4 @@ LESSON_TEST(25, resnet, "ResNet18 on four devices: scalars instead of outputs") 
   }
 }
 
-}  // namespace
-}  // namespace lockstep::lessons
+}  // namespace lockstep::lessons::lesson_25

@@ -21,10 +21,7 @@
 #include "lessons/machine/ranks.h"
 #include "lessons/plugin.h"
 
-namespace lockstep::lessons {
-namespace {
-
-using namespace hybrid_nets;
+namespace lockstep::lessons::lesson_26 {
 
 constexpr double kRounding = 1e-12;
 
@@ -395,5 +392,4 @@ LESSON_TEST(26, the_cut, "where to cut, or not at all") {
   }
 }
 
-}  // namespace
-}  // namespace lockstep::lessons
+}  // namespace lockstep::lessons::lesson_26

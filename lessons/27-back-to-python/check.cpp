@@ -8,10 +8,8 @@
 // judge.py runs the learner's code and PyTorch's own classes on three ranks; here their
 // results are compared, and the profiles are read.
 
-namespace lockstep::lessons {
-namespace {
+namespace lockstep::lessons::lesson_27 {
 
-using namespace lab;
 using Sizes = std::vector<int64_t>;
 
 constexpr const char *kPieces = "Four pieces", *kMean = "A mean, gradient by gradient",
@@ -362,5 +360,4 @@ LESSON_TEST(27, two_ranks, "the same on two ranks") {
   }
 }
 
-}  // namespace
-}  // namespace lockstep::lessons
+}  // namespace lockstep::lessons::lesson_27

@@ -5,11 +5,7 @@
 #include "lessons/machine/evaluations.h"
 #include "lessons/machine/exam.h"
 
-namespace lockstep::lessons {
-namespace {
-
-using namespace checkpoint_ranks;
-using namespace evaluations;
+namespace lockstep::lessons::lesson_28 {
 
 // --- save
 
@@ -331,5 +327,4 @@ LESSON_TEST(28, counted_once, "evaluate: each sample of each rank counts once") 
   }
 }
 
-}  // namespace
-}  // namespace lockstep::lessons
+}  // namespace lockstep::lessons::lesson_28

@@ -8,10 +8,7 @@
 #include "lessons/machine/blame_reasons.h"
 #include "lessons/machine/exam.h"
 
-namespace lockstep::lessons {
-namespace {
-
-using namespace blaming;
+namespace lockstep::lessons::lesson_29 {
 
 /// Returns what the learner's function says.
 Blame asked(const Evidence& evidence) {
@@ -261,5 +258,4 @@ LESSON_TEST(29, engine, "the engine's monitor says what you have decided") {
              reported(store, error), because);
 }
 
-}  // namespace
-}  // namespace lockstep::lessons
+}  // namespace lockstep::lessons::lesson_29

@@ -11,7 +11,7 @@
 #include "lessons/machine/blame_words.h"
 #include "lessons/machine/exam.h"
 
-namespace lockstep::lessons::blaming {
+namespace lockstep::lessons::lesson_29 {
 
 constexpr const char *kVictims = "Those who report are those who wait",
                      *kDead = "Dead, failed, silent, slow", *kSilent = "Heartbeats",
@@ -366,4 +366,4 @@ inline Because why_not(const Evidence& evidence, const Blame& expected,
   }
 }
 
-}  // namespace lockstep::lessons::blaming
+}  // namespace lockstep::lessons::lesson_29

@@ -9,7 +9,7 @@
 
 #include "engine/distributed/rendezvous/blame.h"
 
-namespace lockstep::lessons::blaming {
+namespace lockstep::lessons::lesson_29 {
 
 using distributed::Blame;
 using distributed::Evidence;
@@ -55,4 +55,4 @@ inline const RankNews* news_of(const Evidence& evidence, int rank) {
   return found == evidence.ranks.end() ? nullptr : &*found;
 }
 
-}  // namespace lockstep::lessons::blaming
+}  // namespace lockstep::lessons::lesson_29

@@ -22,7 +22,7 @@
 
 #include "lessons/plugin.h"
 
-namespace lockstep::lessons::checkpoint_ranks {
+namespace lockstep::lessons::lesson_28 {
 
 // As in the exercise.
 struct Group {
@@ -356,4 +356,4 @@ inline Files with_checkpoint(const State& state,
   return files;
 }
 
-}  // namespace lockstep::lessons::checkpoint_ranks
+}  // namespace lockstep::lessons::lesson_28

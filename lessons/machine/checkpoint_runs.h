@@ -11,7 +11,7 @@
 #include "lessons/machine/checkpoint_ranks.h"
 #include "lessons/machine/exam.h"
 
-namespace lockstep::lessons::checkpoint_ranks {
+namespace lockstep::lessons::lesson_28 {
 
 inline constexpr const char *kWho = "Who writes", *kWait = "Who waits",
                             *kWhole = "The old one or the new one",
@@ -139,4 +139,4 @@ inline std::string why_other_steps(const std::vector<Step>& expected,
   return "the steps after the checkpoint, each once";
 }
 
-}  // namespace lockstep::lessons::checkpoint_ranks
+}  // namespace lockstep::lessons::lesson_28

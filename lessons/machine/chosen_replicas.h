@@ -24,7 +24,7 @@
 #include "lessons/machine/exam.h"
 #include "lessons/machine/three_steps.h"
 
-namespace lockstep::lessons::chosen {
+namespace lockstep::lessons::lesson_14 {
 
 using three_steps::Numbers;
 using three_steps::on;
@@ -150,4 +150,4 @@ inline std::string backward_of_a_convolution() {
   return failed;
 }
 
-}  // namespace lockstep::lessons::chosen
+}  // namespace lockstep::lessons::lesson_14

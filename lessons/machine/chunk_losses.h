@@ -17,7 +17,7 @@
 #include "engine/plan/chunk.h"
 #include "lessons/machine/exam.h"
 
-namespace lockstep::lessons::chunk_losses {
+namespace lockstep::lessons::lesson_25 {
 
 using Numbers = std::vector<double>;
 using Sizes = std::vector<int64_t>;
@@ -245,4 +245,4 @@ inline Because why_not_whole(const Chunks& chunks, double got) {
   return {"each chunk's mean counts in proportion to its own number of images", kWhole};
 }
 
-}  // namespace lockstep::lessons::chunk_losses
+}  // namespace lockstep::lessons::lesson_25

@@ -19,7 +19,7 @@
 #include "tracer/format/facts.h"
 #include "tracer/format/keys.h"
 
-namespace lockstep::lessons::emulated_job {
+namespace lockstep::lessons::lesson_20 {
 
 // The exercise's types.
 struct Recorded {
@@ -164,4 +164,4 @@ inline double RecordedJob::emulated(const std::string& mode, const Machine& mach
   return microseconds(tracer::find_steps(trace).at(0).length());
 }
 
-}  // namespace lockstep::lessons::emulated_job
+}  // namespace lockstep::lessons::lesson_20

@@ -10,9 +10,7 @@
 
 #include "lessons/machine/checkpoint_ranks.h"
 
-namespace lockstep::lessons::evaluations {
-
-using checkpoint_ranks::Batch;
+namespace lockstep::lessons::lesson_28 {
 
 struct Counted {
   double loss = 0, correct = 0, samples = 0;
@@ -109,4 +107,4 @@ inline std::string why_not(const Answers& all, double got,
          "once";
 }
 
-}  // namespace lockstep::lessons::evaluations
+}  // namespace lockstep::lessons::lesson_28

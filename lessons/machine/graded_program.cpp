@@ -51,7 +51,7 @@ bool is_exercise(const std::string& path) {
           path.ends_with("/exercise.py"));
 }
 
-void write(const fs::path& path, const std::string& bytes) {
+void write_bytes(const fs::path& path, const std::string& bytes) {
   fs::create_directories(path.parent_path());
   std::ofstream file(path, std::ios::binary);
   file << bytes;
@@ -83,15 +83,16 @@ void write_program_without_answers(const fs::path& to) {
     }
     program.replace(offset, text.size(), shown);
   }
-  write(to, program);
+  write_bytes(to, program);
   fs::permissions(to, fs::perms::owner_all);
 }
 
 void write_lesson_without_answers(const Lesson& lesson, const fs::path& to) {
   for (const char* name : {"lesson.json", "hints.md", "trace.json.gz"}) {
-    if (const auto bytes = lesson_file(lesson.slug, name)) write(to / name, *bytes);
+    if (const auto bytes = lesson_file(lesson.slug, name))
+      write_bytes(to / name, *bytes);
   }
-  write(to / lesson.exercise_name(), skeleton_of(lesson.exercise(), lesson.slug));
+  write_bytes(to / lesson.exercise_name(), skeleton_of(lesson.exercise(), lesson.slug));
 }
 
 std::string hash_of_program() {

@@ -18,7 +18,7 @@
 #include "lessons/machine/predicates.h"
 #include "lessons/plugin.h"
 
-namespace lockstep::lessons::hybrid_nets {
+namespace lockstep::lessons::lesson_26 {
 
 using Numbers = std::vector<double>;
 using Rows = std::vector<int64_t>;
@@ -296,4 +296,4 @@ inline Because why_not_there(const std::vector<Layer>& layers, int64_t batch,
       kCut};
 }
 
-}  // namespace lockstep::lessons::hybrid_nets
+}  // namespace lockstep::lessons::lesson_26

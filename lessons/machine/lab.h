@@ -17,7 +17,7 @@
 #include "lessons/plugin.h"
 #include "tracer/kineto/kineto.h"
 
-namespace lockstep::lessons::lab {
+namespace lockstep::lessons::lesson_27 {
 
 namespace fs = std::filesystem;
 using Facts = nlohmann::json;
@@ -176,4 +176,4 @@ inline std::vector<int64_t> sorted(std::vector<int64_t> numbers) {
   return numbers;
 }
 
-}  // namespace lockstep::lessons::lab
+}  // namespace lockstep::lessons::lesson_27

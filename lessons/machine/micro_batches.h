@@ -20,7 +20,7 @@
 class Averaged;  // the learner's
 class NoSync;
 
-namespace lockstep::lessons::accumulation {
+namespace lockstep::lessons::lesson_17 {
 
 using Numbers = std::vector<double>;
 using Parts = std::vector<std::pair<Tensor, Tensor>>;
@@ -261,4 +261,4 @@ inline std::vector<AtCall> calls_in_a_step(const Exam& exam) {
   return calls;
 }
 
-}  // namespace lockstep::lessons::accumulation
+}  // namespace lockstep::lessons::lesson_17

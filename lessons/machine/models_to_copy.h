@@ -12,7 +12,7 @@
 #include "lessons/machine/exam.h"
 #include "lessons/machine/three_steps.h"
 
-namespace lockstep::lessons::copied {
+namespace lockstep::lessons::lesson_15 {
 
 using three_steps::Numbers;
 using three_steps::on;
@@ -61,4 +61,4 @@ inline Numbers trained_on(int count) {
   return three_steps::trained(net, devices, 3, 2);
 }
 
-}  // namespace lockstep::lessons::copied
+}  // namespace lockstep::lessons::lesson_15

@@ -14,7 +14,7 @@
 #include "engine/ops/ops.h"
 #include "lessons/machine/exam.h"
 
-namespace lockstep::lessons::hooks {
+namespace lockstep::lessons::lesson_13 {
 
 constexpr Device kDevice{DeviceType::reference, 0};
 
@@ -95,4 +95,4 @@ class Chosen : public nn::Module {
   Work work_;
 };
 
-}  // namespace lockstep::lessons::hooks
+}  // namespace lockstep::lessons::lesson_13

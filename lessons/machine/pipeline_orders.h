@@ -11,7 +11,7 @@
 
 #include "engine/plan/pipeline.h"
 
-namespace lockstep::lessons::pipeline_orders {
+namespace lockstep::lessons::lesson_18 {
 
 using Order = std::vector<plan::PipelineAction>;
 using plan::PipelineSchedule;
@@ -86,4 +86,4 @@ inline std::string why_slow(const PipelineSchedule& schedule) {
          "turns: two of a kind in a row make a neighbour wait";
 }
 
-}  // namespace lockstep::lessons::pipeline_orders
+}  // namespace lockstep::lessons::lesson_18

@@ -17,8 +17,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kTokens = 128;     // three rows for each test, and one at the end
-constexpr size_t kMostText = 8192;  // bytes of a text, so that rows are sent whole
+constexpr size_t kTokens = 128;        // three rows for each test, and one at the end
+constexpr size_t kLongestText = 8192;  // bytes of a text, so that rows are sent whole
 
 std::string random_token() {
   static std::random_device device;
@@ -104,7 +104,7 @@ void ResultsWriter::say(Json row) {
   for (auto& [key, value] : row.items()) {
     if (!value.is_string()) continue;
     std::string text = value;
-    if (text.size() > kMostText) value = text.substr(0, kMostText) + " …";
+    if (text.size() > kLongestText) value = text.substr(0, kMostText) + " …";
   }
   row["token"] = tokens_.front();
   tokens_.pop_front();

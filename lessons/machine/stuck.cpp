@@ -41,7 +41,7 @@ void say_where(int) {
   }
   if (length == 0) return;
   line[length++] = '\n';
-  if (write(report, line, length) < 0) return;
+  if (::write(report, line, length) < 0) return;
 }
 
 /// Signals all threads of this process.

@@ -21,7 +21,7 @@ const Trace& calibrated_step() {
 /// A machine with links of `link`, whose host takes 40 µs per parameter and further
 /// replica and 15 µs per parameter; devices pack 7 and 9 GB/s,
 /// and add 30 GB/s.
-Trace dp_on(int devices, const Link& link) {
+Trace dp_with(int devices, const Link& link) {
   static const Hardware hardware = [] {
     Hardware made;
     made.name = "made";
@@ -99,8 +99,8 @@ TEST(Calibrate, FindsWhatAnEmulatedMachineHas) {
   alone.push_back(std::move(one));
   together.push_back(ddp_with(contention));
   const Calibration found =
-      calibrate({std::move(alone), with_copies_at_once(dp_on(2, link)), dp_on(3, link),
-                 std::move(together)});
+      calibrate({std::move(alone), with_copies_at_once(dp_with(2, link)),
+                 dp_with(3, link), std::move(together)});
   EXPECT_EQ(found.arch, "resnet18");
   EXPECT_EQ(found.batch, 8);
   EXPECT_EQ(found.parameters, 62u);
@@ -137,7 +137,7 @@ TEST(Calibrate, FindsWhatAnEmulatedMachineHas) {
 }
 
 TEST(Calibrate, AProgramSaysWhichRatesItHas) {
-  const std::string text = construction(dp_on(2, {5, 25}));
+  const std::string text = construction(dp_with(2, {5, 25}));
   EXPECT_NE(text.find("moves memory as fast as the step's own kernels, except for the "
                       "rates of made: reduce add 30 GB/s, reduce flatten_many 9 GB/s, "
                       "replicate flatten_many 7 GB/s;"),

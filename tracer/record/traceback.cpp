@@ -17,6 +17,11 @@ std::vector<Frame>& open_frames() {
 
 /// Returns "VGG.forward" for "virtual Tensor lockstep::models::VGG::forward(…)".
 std::string short_name(std::string_view function) {
+  constexpr std::string_view clangs = "(anonymous namespace)::";  // GCC writes braces
+  const size_t bracket = function.find('(');
+  if (bracket != function.npos && function.substr(bracket).starts_with(clangs)) {
+    function.remove_prefix(bracket + clangs.size());
+  }
   size_t end = function.find('(');
   const std::string_view call = "operator()";
   const size_t is_call = function.find(call);

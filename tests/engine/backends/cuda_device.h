@@ -10,6 +10,8 @@
 
 namespace lockstep::test {
 
+inline constexpr Device kGpu{DeviceType::cuda, 0};
+
 /// The test parameter is `Simulated` or `Real`. A process supports only one of them, so
 /// ctest runs each test in a separate process.
 class OnCuda : public testing::TestWithParam<const char*> {

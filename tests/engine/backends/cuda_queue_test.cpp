@@ -19,21 +19,19 @@
 namespace lockstep {
 namespace {
 
-constexpr Device kGpu{DeviceType::cuda, 0};
-
 class CudaQueues : public test::OnCuda {
  protected:
   void SetUp() override {
     OnCuda::SetUp();
     if (!IsSkipped()) context().synchronize();
   }
-  static runtime::DeviceContext& context() { return runtime::context(kGpu); }
+  static runtime::DeviceContext& context() { return runtime::context(test::kGpu); }
 };
 
 TEST_P(CudaQueues, KernelsThatNobodyWaitsForShareAMark) {
   if (real()) GTEST_SKIP() << "only the simulated GPU counts marks";
   constexpr int kKernels = 64;
-  const Tensor x = test::on(kGpu, test::vector({-1, 2}, DType::f32));
+  const Tensor x = test::on(test::kGpu, test::vector({-1, 2}, DType::f32));
   const int64_t before = test::marks_recorded();
   Tensor y = x;
   {
@@ -47,7 +45,7 @@ TEST_P(CudaQueues, KernelsThatNobodyWaitsForShareAMark) {
 
 /// A stream that waits for a kernel must not also wait for the kernels after it.
 TEST_P(CudaQueues, AKernelThatSomebodyWaitsForIsMarkedAlone) {
-  const Tensor x = test::on(kGpu, test::vector({-1, 2}, DType::f32));
+  const Tensor x = test::on(test::kGpu, test::vector({-1, 2}, DType::f32));
   test::Gate first(context().compute());
   const Tensor y = ops::scale(x, 2);
   const runtime::EventPtr made = context().compute().record_event();
@@ -61,7 +59,7 @@ TEST_P(CudaQueues, AKernelThatSomebodyWaitsForIsMarkedAlone) {
 
 TEST_P(CudaQueues, AReadNeedsNoMark) {
   if (real()) GTEST_SKIP() << "only the simulated GPU counts marks";
-  const Tensor x = test::on(kGpu, Tensor::scalar(3));
+  const Tensor x = test::on(test::kGpu, Tensor::scalar(3));
   context().synchronize();
   const int64_t before = test::marks_recorded();
   EXPECT_EQ(ops::item(x), 3);
@@ -69,9 +67,9 @@ TEST_P(CudaQueues, AReadNeedsNoMark) {
 }
 
 TEST_P(CudaQueues, SeveralScalarsAreReadWithOneCopy) {
-  const Tensors scalars{test::on(kGpu, Tensor::scalar(3)),
-                        test::on(kGpu, Tensor::scalar(-0.5)),
-                        test::on(kGpu, Tensor::scalar(7))};
+  const Tensors scalars{test::on(test::kGpu, Tensor::scalar(3)),
+                        test::on(test::kGpu, Tensor::scalar(-0.5)),
+                        test::on(test::kGpu, Tensor::scalar(7))};
   tracer::start_recording();
   EXPECT_EQ(ops::items(scalars), (std::vector<double>{3, -0.5, 7}));
   tracer::stop_recording();
@@ -125,11 +123,12 @@ class PinnedBatches {
 TEST_P(CudaQueues, APinnedBatchIsNotOverwrittenBeforeItsCopyHasRun) {
   if (real()) GTEST_SKIP() << "only the simulated GPU can be paused";
   PinnedBatches batches(context());
-  const Tensor into = test::on(kGpu, Tensor::empty({PinnedBatches::kValues}, kHost));
+  const Tensor into =
+      test::on(test::kGpu, Tensor::empty({PinnedBatches::kValues}, kHost));
   context().synchronize();
   const int64_t before = test::direct_copies();
   Pause pause;
-  const Tensor one = ops::copy_to(batches.make(1), kGpu, {"h2d", "images"});
+  const Tensor one = ops::copy_to(batches.make(1), test::kGpu, {"h2d", "images"});
   batches.wait_until_freed(1);
   ops::copy_into(batches.make(2), into, {"h2d", "images"});
   batches.wait_until_freed(2);
@@ -144,7 +143,8 @@ TEST_P(CudaQueues, EachPinnedBatchArrives) {
   PinnedBatches batches(context());
   Tensors there;
   for (int i = 0; i < 64; ++i) {
-    there.push_back(ops::copy_to(batches.make(float(i)), kGpu, {"h2d", "images"}));
+    there.push_back(
+        ops::copy_to(batches.make(float(i)), test::kGpu, {"h2d", "images"}));
   }
   for (int i = 0; i < 64; ++i) {
     ASSERT_EQ(test::values_of(there[i]), PinnedBatches::all(i));
@@ -156,8 +156,8 @@ TEST_P(CudaQueues, KernelsAreTimedOnAnIdleDevice) {
   backend_options().benchmark = true;
   forget_plans();
   const int64_t before = test::disturbed_choices();
-  const Tensor x = test::on(kGpu, test::rounded("x", {2, 8, 16, 16}, DType::f32));
-  const Tensor w = test::on(kGpu, test::rounded("w", {8, 8, 3, 3}, DType::f32));
+  const Tensor x = test::on(test::kGpu, test::rounded("x", {2, 8, 16, 16}, DType::f32));
+  const Tensor w = test::on(test::kGpu, test::rounded("w", {8, 8, 3, 3}, DType::f32));
   Tensor y = x;
   for (int i = 0; i < 200; ++i) y = ops::scale(y, -1);
   ops::conv2d(y, w, {}, {1, 1});

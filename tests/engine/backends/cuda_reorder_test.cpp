@@ -16,19 +16,17 @@
 namespace lockstep {
 namespace {
 
-const Device kGpu{DeviceType::cuda, 0};
-
 class CudaReorder : public test::OnCuda {
  protected:
   /// Weights of 3x3 and 1x1, and of images with 3 channels, which `--amp` pads.
   Tensors weights() const {
     const auto made = [](const char* name, const Shape& sizes) {
-      return test::leaf(kGpu, test::signed_tensor(name, sizes, 0.3, DType::f32));
+      return test::leaf(test::kGpu, test::signed_tensor(name, sizes, 0.3, DType::f32));
     };
     return {made("a", {8, 3, 3, 3}), made("b", {8, 8, 3, 3}), made("c", {4, 8, 1, 1})};
   }
   Tensor images() const {
-    return test::on(kGpu, test::signed_tensor("x", {2, 3, 5, 4}, 1, DType::f32));
+    return test::on(test::kGpu, test::signed_tensor("x", {2, 3, 5, 4}, 1, DType::f32));
   }
 
   /// Returns the net's output and the gradients of its weights.
@@ -87,11 +85,12 @@ TEST_P(CudaReorder, DevicesThatReadPlainMemoryDoNothing) {
 TEST_P(CudaReorder, SixtyFiveWeightsAreTwoLaunches) {
   if (real()) GTEST_SKIP() << "only the simulated GPU counts launches";
   const Tensor x =
-      test::on(kGpu, test::signed_tensor("x", {1, 2, 3, 3}, 1, DType::f32));
+      test::on(test::kGpu, test::signed_tensor("x", {1, 2, 3, 3}, 1, DType::f32));
   Tensors weights;
   for (int i = 0; i < 65; ++i) {
-    weights.push_back(test::on(kGpu, test::signed_tensor("w" + std::to_string(i),
-                                                         {1, 2, 3, 3}, 1, DType::f32)));
+    weights.push_back(test::on(
+        test::kGpu,
+        test::signed_tensor("w" + std::to_string(i), {1, 2, 3, 3}, 1, DType::f32)));
   }
   std::vector<std::vector<double>> wanted;
   for (const Tensor& w : weights) {
@@ -99,7 +98,7 @@ TEST_P(CudaReorder, SixtyFiveWeightsAreTwoLaunches) {
   }
   const int64_t before = test::HostMachine::launches();
   ops::reorder_for_convolutions(x, weights);
-  runtime::context(kGpu).synchronize();
+  runtime::context(test::kGpu).synchronize();
   EXPECT_EQ(test::HostMachine::launches() - before, 2);
   for (size_t i = 0; i < weights.size(); ++i) {
     EXPECT_EQ(test::values_of(ops::conv2d(x, weights[i], {})), wanted[i]) << i;
@@ -108,11 +107,11 @@ TEST_P(CudaReorder, SixtyFiveWeightsAreTwoLaunches) {
 
 TEST_P(CudaReorder, AModelUsesAllOfItsWeights) {
   const nn::ModulePtr net = models::make("resnet18", {.classes = 3});
-  net->to(kGpu);
+  net->to(test::kGpu);
   train::reorder_at_once(*net);
   tracer::start_recording();
-  (*net)(test::on(kGpu, test::signed_tensor("x", {2, 3, 16, 16}, 1, DType::f32)));
-  runtime::context(kGpu).synchronize();
+  (*net)(test::on(test::kGpu, test::signed_tensor("x", {2, 3, 16, 16}, 1, DType::f32)));
+  runtime::context(test::kGpu).synchronize();
   tracer::stop_recording();
   std::map<std::string, int> count;
   for (const tracer::Event& event : tracer::collect()) {

@@ -42,7 +42,7 @@ TEST(Models, NamesShapesAndCountsAreTorchvisions) {
       const auto& list = is_parameter ? parameters : buffers;
       size_t& next = is_parameter ? p : b;
       ASSERT_LT(next, list.size());
-      EXPECT_EQ(list[next].name, row[0]);
+      EXPECT_EQ(list[next].name, row[0].get<std::string>());
       EXPECT_EQ(list[next].value.sizes(), Shape(row[1].get<std::vector<int64_t>>()))
           << row[0];
       ++next;

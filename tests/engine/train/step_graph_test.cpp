@@ -13,7 +13,6 @@
 namespace lockstep::train {
 namespace {
 
-constexpr Device kGpu{DeviceType::cuda, 0};
 constexpr int64_t kSize = 8, kClasses = 5, kPictures = 22, kBatch = 4;
 constexpr int kEpochs = 3;
 
@@ -41,9 +40,10 @@ std::unique_ptr<data::DataLoader> loader() {
   return std::make_unique<data::DataLoader>(
       std::make_shared<data::Generated>(std::vector<int64_t>{3, kSize, kSize}, kClasses,
                                         kPictures),
-      data::LoaderOptions{.batch_size = kBatch,
-                          .shuffle = true,
-                          .memory = runtime::context(kGpu).driver()->pinned_memory()});
+      data::LoaderOptions{
+          .batch_size = kBatch,
+          .shuffle = true,
+          .memory = runtime::context(test::kGpu).driver()->pinned_memory()});
 }
 
 struct Trained {
@@ -59,7 +59,7 @@ class Neighbours {
     tensors_.clear();
     for (const Shape& sizes : {Shape{4, 8, 8, 8}, Shape{4, 8, 4, 4}, Shape{4, 128},
                                Shape{4, 5}, Shape{8}, Shape{4, 3, 8, 8}}) {
-      tensors_.push_back(ops::full_like(Tensor::empty(sizes, kGpu), 7));
+      tensors_.push_back(ops::full_like(Tensor::empty(sizes, test::kGpu), 7));
     }
   }
   void expect_untouched() const {
@@ -75,7 +75,7 @@ class Neighbours {
 Trained trained(bool graph) {
   const nn::ModulePtr net = small_net();
   TrainerOptions options;
-  options.devices = {kGpu};
+  options.devices = {test::kGpu};
   options.quiet = true;
   options.graph = graph;
   options.optimizer = optim::SgdOptions{0.05, 0.9, 1e-4};
@@ -132,7 +132,8 @@ TEST_P(StepGraphs, ATracedStepIsNotReplayed) {
 }
 
 TEST_P(StepGraphs, DropoutIsRefused) {
-  const Tensor x = test::on(kGpu, test::signed_tensor("x", {4, 6}, 1, DType::f32));
+  const Tensor x =
+      test::on(test::kGpu, test::signed_tensor("x", {4, 6}, 1, DType::f32));
   StepGraph graph;
   const std::string said = test::message_of([&] {
     graph.run(x, x, 0.1, [](const Tensor& in, const Tensor&) {
@@ -144,7 +145,8 @@ TEST_P(StepGraphs, DropoutIsRefused) {
 
 /// A step that fails during capture leaves the device usable.
 TEST_P(StepGraphs, AFailureEndsTheCapture) {
-  const Tensor x = test::on(kGpu, test::signed_tensor("x", {4, 6}, 1, DType::f32));
+  const Tensor x =
+      test::on(test::kGpu, test::signed_tensor("x", {4, 6}, 1, DType::f32));
   StepGraph graph;
   int calls = 0;
   const auto step = [&calls](const Tensor& in, const Tensor&) {

@@ -17,11 +17,6 @@ using plan::PipelineOp;
 
 constexpr std::string_view kItem = "aten::item";
 
-bool is_inside(const Event& event, const Event& around) {
-  return lane_of(event) == lane_of(around) && event.ts >= around.ts &&
-         event.end() <= around.end() && event.id != around.id;
-}
-
 bool makes_contiguous(const ReplicaStep& step) {
   return std::ranges::any_of(
       step.model, [](const Event* event) { return event->name == "aten::contiguous"; });

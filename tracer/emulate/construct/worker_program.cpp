@@ -11,11 +11,6 @@ namespace {
 
 constexpr int64_t kRead = 1;  ///< the version of the weights that the step begins with
 
-bool inside(const Event& event, const Event& around) {
-  return lane_of(event) == lane_of(around) && event.ts >= around.ts &&
-         event.end() <= around.end() && event.id != around.id;
-}
-
 /// Returns a worker's part of a step: the optimizer's phase is there, but empty and
 /// without a length.
 RecordedStep without_update(const RecordedStep& step) {
@@ -27,7 +22,7 @@ RecordedStep without_update(const RecordedStep& step) {
   };
   std::unordered_set<int64_t> left_out;
   for (const Event& event : step.events) {
-    if (inside(event, optimizer)) left_out.insert(event.id);
+    if (is_inside(event, optimizer)) left_out.insert(event.id);
   }
   for (const Event& event : step.events) {
     if (is_task(event) && left_out.contains(event.op)) left_out.insert(event.id);
@@ -159,7 +154,7 @@ class Worker {
     const double share = static_cast<double>(ranges_[server].size()) /
                          static_cast<double>(std::max<int64_t>(1, keys_));
     for (const Event& op : recorded_.events) {
-      if (!op.is(categories::op) || !inside(op, optimizer)) continue;
+      if (!op.is(categories::op) || !is_inside(op, optimizer)) continue;
       for (const Event& task : recorded_.events) {
         if (!task.is(categories::kernel) || task.op != op.id) continue;
         const int64_t bytes = std::llround(share * number_arg(task.args, keys::bytes));
