@@ -31,6 +31,11 @@ if(LOCKSTEP_SANITIZE)
   add_cxx_options(-fsanitize=${kinds} -fno-sanitize-recover=all
                   -fno-omit-frame-pointer -D_GLIBCXX_ASSERTIONS)
   add_link_options(-fsanitize=${LOCKSTEP_SANITIZE})
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")  # GCC defines it
+    string(REGEX REPLACE ",.*" "" kind "${LOCKSTEP_SANITIZE}")
+    string(TOUPPER ${kind} kind)
+    add_cxx_options(-D__SANITIZE_${kind}__)
+  endif()
 endif()
 
 find_program(CCACHE ccache)

@@ -80,7 +80,12 @@ run_tests() {
   mkdir -p "$results"
   test_preset release all ${quick:+-E "$slow_tests"} "${options[@]}"
   if [[ $sanitize ]]; then
-    export UBSAN_OPTIONS=print_stacktrace=1${UBSAN_OPTIONS:+:$UBSAN_OPTIONS}
+    # Reports name functions and lines by addr2line, which a compiler depends on.
+    local lines
+    lines=external_symbolizer_path=$(command -v addr2line || true)
+    export ASAN_OPTIONS=$lines${ASAN_OPTIONS:+:$ASAN_OPTIONS}
+    export TSAN_OPTIONS=$lines${TSAN_OPTIONS:+:$TSAN_OPTIONS}
+    export UBSAN_OPTIONS=print_stacktrace=1:$lines${UBSAN_OPTIONS:+:$UBSAN_OPTIONS}
     test_preset dev unit_tests -L "$asan_rooms" -E "$large_nets" "${options[@]}"
     # TSan requires non-randomized addresses and cannot observe OpenMP's threads.
     if setarch -R true 2> /dev/null; then launcher=(setarch -R); fi
