@@ -52,15 +52,16 @@ if(MOLD)
 endif()
 
 # A unity build parses the same headers once for each batch of files, which for eight
-# files is half of the work. Two batches for each core keep all cores at work.
-set(smallest_batch 8)
+# files is half of the work. Where many cores share it, that is quicker all the same; on
+# few cores four batches are. Large batches consist of whole small ones, so that what
+# compiles here compiles there: names collide within a batch.
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 8)
 cmake_host_system_information(RESULT cores QUERY NUMBER_OF_LOGICAL_CORES)
 function(compile_in_batches target)
-  get_target_property(sources ${target} SOURCES)
-  list(LENGTH sources count)
-  math(EXPR batch "(${count} + 2 * ${cores} - 1) / (2 * ${cores})")
-  if(batch LESS smallest_batch)
-    set(batch ${smallest_batch})
+  if(cores LESS 4)
+    get_target_property(sources ${target} SOURCES)
+    list(LENGTH sources count)
+    math(EXPR batch "${CMAKE_UNITY_BUILD_BATCH_SIZE} * ((${count} + 31) / 32)")
+    set_target_properties(${target} PROPERTIES UNITY_BUILD_BATCH_SIZE ${batch})
   endif()
-  set_target_properties(${target} PROPERTIES UNITY_BUILD_BATCH_SIZE ${batch})
 endfunction()

@@ -19,7 +19,7 @@ bool is_heavy_name(std::string_view name) {
 }
 
 /// Returns a key that is equal for all events of one class.
-uint64_t key_of(const Event& event, uint32_t why, bool heavy) {
+uint64_t key_of_class(const Event& event, uint32_t why, bool heavy) {
   uint64_t share = 0;
   switch (event.what()) {
     case Kind::phase:
@@ -206,7 +206,7 @@ class LodBuilder {
 
   EventClass class_of(const Event& event, uint32_t why, uint32_t index) {
     const bool heavy = lod_.heavy_names_[event.name];
-    const uint64_t key = key_of(event, why, heavy);
+    const uint64_t key = key_of_class(event, why, heavy);
     Memo& memo = memos_[(key ^ key >> 8) % memos_.size()];
     if (memo.key == key) return memo.look;
     auto known = lod_.classes_.find(key);
@@ -244,7 +244,7 @@ EventClass Lod::look_of(const Model& model, uint32_t index) const {
     why = copy == nullptr ? 0 : copy->why;
   }
   const bool heavy = heavy_names_[event.name];
-  const auto known = classes_.find(key_of(event, why, heavy));
+  const auto known = classes_.find(key_of_class(event, why, heavy));
   return known == classes_.end() ? EventClass{0} : known->second;
 }
 

@@ -14,7 +14,7 @@ namespace lockstep::gui {
 
 namespace {
 
-constexpr float kOp = 20;
+constexpr float kTableRow = 20;
 
 struct OpColumnPlace {
   OpColumn column;
@@ -89,10 +89,11 @@ void draw_op_rows(const Ui& ui, Rect room, App& app) {
   const bool selection = table.from != table.to;  // whose rows stay within it
   const int64_t begin = selection ? table.from : INT64_MIN;
   const int64_t end = selection ? table.to : INT64_MAX;
-  const Scroll scroll(ui, "ops", room, kOp * static_cast<float>(rows.size()), 0, 0,
-                      kOp);
+  const Scroll scroll(ui, "ops", room, kTableRow * static_cast<float>(rows.size()), 0,
+                      0, kTableRow);
   for (size_t i = 0; i < rows.size(); ++i) {
-    const Rect r{room.x, scroll.top() + kOp * static_cast<float>(i), room.w, kOp};
+    const Rect r{room.x, scroll.top() + kTableRow * static_cast<float>(i), room.w,
+                 kTableRow};
     if (!scroll.shows(r.y, r.h)) continue;
     const OpRow& row = rows[i];
     bool over_slowest = false, to_slowest = false;

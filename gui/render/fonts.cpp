@@ -20,17 +20,17 @@ struct Face {
   float line;          ///< height in points; the em is 0.83 of it in Inter, else 0.76
 };
 
-constexpr const char* kWords = "Inter-Regular.otf";
-constexpr const char* kCode = "JetBrainsMono-Regular.ttf";
+constexpr const char* kWordsFont = "Inter-Regular.otf";
+constexpr const char* kCodeFont = "JetBrainsMono-Regular.ttf";
 constexpr Face kFaces[kTypes] = {
-    {Type::body, kWords, kCode, 16},
-    {Type::small, kWords, kCode, 14},
-    {Type::strong, "Inter-SemiBold.otf", kCode, 16},
-    {Type::prose, kWords, kCode, 18},
-    {Type::title, "Inter-SemiBold.otf", kCode, 18},
-    {Type::huge, "Inter-Bold.otf", kCode, 24},
-    {Type::mono, kCode, kWords, 16},
-    {Type::mono_small, kCode, kWords, 15},
+    {Type::body, kWordsFont, kCodeFont, 16},
+    {Type::small, kWordsFont, kCodeFont, 14},
+    {Type::strong, "Inter-SemiBold.otf", kCodeFont, 16},
+    {Type::prose, kWordsFont, kCodeFont, 18},
+    {Type::title, "Inter-SemiBold.otf", kCodeFont, 18},
+    {Type::huge, "Inter-Bold.otf", kCodeFont, 24},
+    {Type::mono, kCodeFont, kWordsFont, 16},
+    {Type::mono_small, kCodeFont, kWordsFont, 15},
 };
 constexpr const char* kFallback = "DejaVuSans.ttf";
 constexpr const char* kFallbackCode = "DejaVuSansMono.ttf";
@@ -114,7 +114,7 @@ class Library {
 
 /// Adds the typeface or, if it is missing, DejaVu or else ImGui's built-in font.
 ImFont* add_face(Library& library, ImFontAtlas& atlas, const Face& face, float scale) {
-  const bool is_code = std::string_view(face.file) == kCode;
+  const bool is_code = std::string_view(face.file) == kCodeFont;
   const float pixels = std::max(1.0f, face.line * scale);
   if (ImFont* font = library.add(face.file, pixels, false)) {
     library.add(face.helper, pixels, true);

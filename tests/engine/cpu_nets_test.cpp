@@ -8,12 +8,13 @@
 namespace lockstep {
 namespace {
 
-struct Outcome {
+struct LossAndGradient {
   double loss = 0;
   std::vector<double> logits, gradient;  ///< of all parameters, concatenated
 };
 
-Outcome forward_and_backward(const std::string& net, DeviceType type, DType dtype) {
+LossAndGradient forward_and_backward(const std::string& net, DeviceType type,
+                                     DType dtype) {
   const Device device{type, 0};
   nn::ModulePtr model = test::golden_model(net, dtype);
   model->to(device);
@@ -23,7 +24,7 @@ Outcome forward_and_backward(const std::string& net, DeviceType type, DType dtyp
   const Tensor logits = (*model)(images);
   const Tensor loss = ops::cross_entropy(logits, labels);
   loss.backward();
-  Outcome outcome{ops::item(loss), test::values_of(logits), {}};
+  LossAndGradient outcome{ops::item(loss), test::values_of(logits), {}};
   for (const Tensor& parameter : model->parameters()) {
     const std::vector<double> part = test::values_of(parameter.grad());
     outcome.gradient.insert(outcome.gradient.end(), part.begin(), part.end());
@@ -47,8 +48,9 @@ TEST_P(CpuNet, IsAsCloseToFloat64AsPyTorchsFloat32) {
   const std::string net = GetParam();
   const test::Json spread = test::read_golden("float32_spread.json")["spread"];
   const test::Json largest = spread["net_" + net]["largest"];
-  const Outcome exact = forward_and_backward(net, DeviceType::reference, DType::f64);
-  const Outcome ours = forward_and_backward(net, DeviceType::cpu, DType::f32);
+  const LossAndGradient exact =
+      forward_and_backward(net, DeviceType::reference, DType::f64);
+  const LossAndGradient ours = forward_and_backward(net, DeviceType::cpu, DType::f32);
   EXPECT_LE(relative_l2(ours.logits, exact.logits), 5 * double(largest["logits"]));
   EXPECT_LE(relative_l2(ours.gradient, exact.gradient),
             5 * double(largest["gradient"]));

@@ -9,12 +9,13 @@
 namespace lockstep {
 namespace {
 
-constexpr int64_t kImages = 5, kHeight = 7, kWidth = 6;
+constexpr int64_t kPhotographs = 5, kHeight = 7, kWidth = 6;
 
 data::Batch batch(bool bytes) {
-  data::DataLoader loader(std::make_shared<data::Generated>(
-                              std::vector<int64_t>{3, kHeight, kWidth}, 4, kImages),
-                          {.batch_size = kImages, .as_bytes = bytes});
+  data::DataLoader loader(
+      std::make_shared<data::Generated>(std::vector<int64_t>{3, kHeight, kWidth}, 4,
+                                        kPhotographs),
+      {.batch_size = kPhotographs, .as_bytes = bytes});
   loader.start_epoch(0);
   return *loader.next();
 }

@@ -20,7 +20,7 @@ std::vector<const RecordedStep*> with_whole(std::vector<const RecordedStep*> ste
 }
 
 /// Both are of the network's forward pass, on one thread.
-bool is_within(const Event& event, const Event& call) {
+bool is_of_call(const Event& event, const Event& call) {
   return event.ts >= call.ts && event.end() <= call.end();
 }
 
@@ -50,7 +50,7 @@ DpProgram::DpProgram(const std::vector<const RecordedStep*>& steps, int devices,
   main_events_ = first().main;
   const Event& wrapped = wrapped_call(first());
   for (const Event* event : first().model) {
-    if (!is_within(*event, wrapped)) main_events_.push_back(event);
+    if (!is_of_call(*event, wrapped)) main_events_.push_back(event);
   }
   std::ranges::stable_sort(main_events_, {}, [](const Event* event) {
     return std::pair(event->ts, -event->dur);
@@ -71,7 +71,7 @@ std::vector<const Event*> DpProgram::wrapped_events(const ReplicaStep& step) con
   const Event& call = wrapped_call(step);
   std::vector<const Event*> events;
   for (const Event* event : step.model) {
-    if (is_within(*event, call)) events.push_back(event);
+    if (is_of_call(*event, call)) events.push_back(event);
   }
   return events;
 }

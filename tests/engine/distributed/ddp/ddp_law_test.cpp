@@ -102,18 +102,19 @@ class InUse {
   std::function<distributed::GradientSyncFactory> outer_;
 };
 
-struct Way {
+struct Algorithm {
   const char* name;
   decltype(&distributed::make_reducer) make;
 };
 
-class DdpLaw : public testing::TestWithParam<std::tuple<Way, Wire>> {};
+class DdpLaw : public testing::TestWithParam<std::tuple<Algorithm, Wire>> {};
 
 INSTANTIATE_TEST_SUITE_P(
     Ways, DdpLaw,
-    testing::Combine(testing::Values(Way{"reducer", distributed::make_reducer},
-                                     Way{"naive", distributed::make_naive_sync},
-                                     Way{"bucketed", distributed::make_bucketed_sync}),
+    testing::Combine(testing::Values(Algorithm{"reducer", distributed::make_reducer},
+                                     Algorithm{"naive", distributed::make_naive_sync},
+                                     Algorithm{"bucketed",
+                                               distributed::make_bucketed_sync}),
                      testing::Values(Wire::local, Wire::tcp)),
     [](const auto& info) {
       return std::string(std::get<0>(info.param).name) + "_" +
