@@ -14,7 +14,7 @@ namespace {
 
 constexpr float kSwatch = 12, kAfterSwatch = 5, kBetweenEntries = 14;
 
-struct LaneEntry {
+struct SwatchEntry {
   enum class Look : uint8_t { path, strong, faint, diamond, peak };
   Look look;
   std::string words;
@@ -36,10 +36,10 @@ std::string marks_of(const Model& model) {
   return name == "grad_ready" ? "a gradient is ready" : name;
 }
 
-std::vector<LaneEntry> legend_of(const TimelineFrame& frame) {
-  using Look = LaneEntry::Look;
+std::vector<SwatchEntry> legend_of(const TimelineFrame& frame) {
+  using Look = SwatchEntry::Look;
   const Model& model = frame.model;
-  std::vector<LaneEntry> entries;
+  std::vector<SwatchEntry> entries;
   const OpenTrace& trace = frame.trace;
   if (frame.app.settings.why && trace.why != nullptr &&
       !trace.why->paths[trace.state.step].empty()) {
@@ -59,8 +59,8 @@ std::vector<LaneEntry> legend_of(const TimelineFrame& frame) {
   return entries;
 }
 
-void draw_swatch(const Ui& ui, float x, float middle, LaneEntry::Look look) {
-  using Look = LaneEntry::Look;
+void draw_swatch(const Ui& ui, float x, float middle, SwatchEntry::Look look) {
+  using Look = SwatchEntry::Look;
   const Theme& t = ui.theme;
   const float centre = x + kSwatch / 2;
   if (look == Look::diamond) {
@@ -82,7 +82,7 @@ void draw_swatch(const Ui& ui, float x, float middle, LaneEntry::Look look) {
 
 void draw_legend(const TimelineFrame& frame, float x0, float x1, float y) {
   const Ui& ui = frame.ui;
-  for (const LaneEntry& entry : legend_of(frame)) {
+  for (const SwatchEntry& entry : legend_of(frame)) {
     const float wide = kSwatch + kAfterSwatch + ui.width(Type::small, entry.words);
     if (x0 + wide > x1) return;
     draw_swatch(ui, x0, y + ui.line_height(Type::small) / 2, entry.look);
