@@ -18,11 +18,11 @@ namespace {
 
 constexpr std::string_view kLossOnEach = "dp-criterion";  ///< the mode
 
-struct Route {
+struct BytesRoute {
   int64_t src, dst;
-  auto operator<=>(const Route&) const = default;
+  auto operator<=>(const BytesRoute&) const = default;
 };
-using Ledger = std::map<Route, int64_t>;  ///< bytes from src to dst; never zero
+using Ledger = std::map<BytesRoute, int64_t>;  ///< bytes from src to dst; never zero
 
 std::string port_name(int64_t port) {
   if (port == kHost) return "host";
@@ -33,7 +33,7 @@ std::string port_name(int64_t port) {
 struct Moved {
   int64_t id;
   CopyFacts facts;
-  Route route() const { return {facts.src, facts.dst}; }
+  BytesRoute route() const { return {facts.src, facts.dst}; }
 };
 
 /// The bytes that must move in one step.
@@ -80,15 +80,15 @@ class Expected {
   Ledger replicate(bool chained) const {
     const int64_t bytes = add_within_range(parameters_, buffers_);
     return each(1, [&](size_t i) {
-      return std::pair(chained ? Route{devices_[i - 1], devices_[i]} : from_first(i),
-                       bytes);
+      return std::pair(
+          chained ? BytesRoute{devices_[i - 1], devices_[i]} : from_first(i), bytes);
     });
   }
   Ledger gather() const {
     if (loss_on_each_) return {};
     return each(0, [&](size_t i) {
       const bool is_there = devices_[i] == output_;
-      return std::pair(Route{devices_[i], output_},
+      return std::pair(BytesRoute{devices_[i], output_},
                        is_there ? 0 : share(step_.output_bytes, i));
     });
   }
@@ -96,7 +96,7 @@ class Expected {
     if (!backward_) return {};
     Ledger ledger;
     for (const auto& [route, bytes] : gather()) {
-      ledger.emplace(Route{route.dst, route.src}, bytes);
+      ledger.emplace(BytesRoute{route.dst, route.src}, bytes);
     }
     return ledger;
   }
@@ -112,7 +112,7 @@ class Expected {
   Ledger reduce(bool chained) const {
     if (!backward_) return {};
     return each(1, [&](size_t i) {
-      return std::pair(chained ? Route{devices_[i], devices_[i - 1]} : to_first(i),
+      return std::pair(chained ? BytesRoute{devices_[i], devices_[i - 1]} : to_first(i),
                        parameters_);
     });
   }
@@ -138,15 +138,15 @@ class Expected {
   }
 
   int64_t first() const { return devices_.front(); }
-  Route from_first(size_t i) const { return {first(), devices_[i]}; }
-  Route to_first(size_t i) const { return {devices_[i], first()}; }
+  BytesRoute from_first(size_t i) const { return {first(), devices_[i]}; }
+  BytesRoute to_first(size_t i) const { return {devices_[i], first()}; }
 
   /// Returns the bytes of chunk i: all samples have the same size.
   int64_t share(int64_t bytes, size_t i) const {
     return bytes / step_.batch * step_.chunks[i];
   }
 
-  static Ledger one(Route route, int64_t bytes) {
+  static Ledger one(BytesRoute route, int64_t bytes) {
     return bytes == 0 ? Ledger{} : Ledger{{route, bytes}};
   }
 
@@ -154,7 +154,7 @@ class Expected {
   Ledger scattered(int64_t bytes) const {
     const bool from_device = step_.input_on_device;
     return each(from_device ? 1 : 0, [&](size_t i) {
-      const Route route = {from_device ? first() : kHost, devices_[i]};
+      const BytesRoute route = {from_device ? first() : kHost, devices_[i]};
       return std::pair(route, share(bytes, i));
     });
   }
@@ -255,7 +255,7 @@ class Comparison {
     struct Sum {
       int64_t bytes = 0, wanted = 0, last_copy = kNone;
     };
-    std::map<Route, Sum> sums;
+    std::map<BytesRoute, Sum> sums;
     for (const auto& [route, bytes] : expected) {
       sums[route] = {0, bytes, step_.event->id};
     }
