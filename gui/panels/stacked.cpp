@@ -260,13 +260,13 @@ void stacked_input(const Ui& ui, const StackedBlock& block, App& app,
                   block.lanes.bottom() - block.bands.y};
   bool hovered = false;
   const bool clicked = ui.clicked("moment", plot, &hovered);
-  const auto time =
-      static_cast<int64_t>((ImGui::GetIO().MousePos.x - plot.x) / block.per_ns);
-  if (hovered && time >= 0 && time < block.length) {
-    draw_stacked_tip(ui, block, lanes, time);
-  }
+  // Without a mouse its place is -FLT_MAX, and the moment no int64_t.
+  const double moment = (ImGui::GetIO().MousePos.x - plot.x) / block.per_ns;
+  const bool in_step = moment >= 0 && moment < static_cast<double>(block.length);
+  const int64_t time = in_step ? static_cast<int64_t>(moment) : 0;
+  if (hovered && in_step) draw_stacked_tip(ui, block, lanes, time);
   ImGui::PopID();
-  if (!clicked || time < 0 || time >= block.length) return;
+  if (!clicked || !in_step) return;
   app.select_trace(number);
   app.settings.transport.playing = false;
   app.go({Order::time, lanes.begin + time, 0, 0.5f, app.trace().state.rank});
