@@ -13,6 +13,10 @@ namespace lockstep {
 /// Returns "tcp://host:port", with brackets around an IPv6 address.
 std::string tcp_url(const std::string& host, int port);
 
+/// After the system lacked memory or descriptors for a connection, a listener waits
+/// this long before it accepts again: until then, its socket stays readable.
+inline constexpr Milliseconds kPauseAfterFailedAccept{100};
+
 /// Returns a socket that listens on the first address of `host` (a name, an IPv4 or an
 /// IPv6 address) that this machine has. Port 0: the system chooses one. Throws
 /// std::runtime_error naming the address and the fix. Resolving a name may block.

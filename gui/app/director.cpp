@@ -10,8 +10,8 @@ namespace lockstep::gui {
 
 namespace {
 
-constexpr double kMarginOfView = 0.08;  ///< of a view, on either side of what it shows
-constexpr double kZoomPerSecond = 5;    ///< how fast the timeline approaches its view
+constexpr double kViewMargin = 0.08;  ///< of a view, on either side of what it shows
+constexpr double kZoomPerSecond = 5;  ///< how fast the timeline approaches its view
 
 /// Returns the script of a step, which is kept while it is played.
 void take_script(OpenTrace& trace, size_t step, int rank) {
@@ -71,8 +71,7 @@ void direct_timeline(OpenTrace& trace, float seconds) {
     return;
   }
   const auto& [begin, end] = shot_now(trace).view;
-  const double margin =
-      std::max(50.0, kMarginOfView * static_cast<double>(end - begin));
+  const double margin = std::max(50.0, kViewMargin * static_cast<double>(end - begin));
   const double share = 1 - std::exp(-kZoomPerSecond * static_cast<double>(seconds));
   view.from += (static_cast<double>(begin) - margin - view.from) * share;
   view.to += (static_cast<double>(end) + margin - view.to) * share;

@@ -15,7 +15,7 @@ namespace lockstep::tracer {
 namespace {
 
 constexpr int64_t kMostOfBatch = int64_t{1} << 40;
-constexpr size_t kMostNumbered = 1 << 10;
+constexpr size_t kMostDevices = 1 << 10;
 
 }  // namespace
 
@@ -31,7 +31,7 @@ HybridStep::HybridStep(const Step& of)
 bool HybridStep::stated() const {
   std::set<int64_t> all(devices.begin(), devices.end());
   all.insert(classifier);
-  return !devices.empty() && devices.size() < kMostNumbered && *all.begin() >= 0 &&
+  return !devices.empty() && devices.size() < kMostDevices && *all.begin() >= 0 &&
          all.size() == devices.size() + 1 && step.batch >= 1 &&
          step.batch < kMostOfBatch && step.input_bytes >= 0 && step.output_bytes >= 0 &&
          step.input_bytes % step.batch == 0 && step.output_bytes % step.batch == 0 &&

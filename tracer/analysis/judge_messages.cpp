@@ -6,10 +6,10 @@
 #include <map>
 #include <utility>
 
+#include "tracer/format/lanes.h"
+
 namespace lockstep::tracer {
 namespace {
-
-constexpr int64_t kStreamOfKernels = 0;
 
 const CollectivePart& first_part(const WholeCollective& whole) {
   return whole.by_rank.begin()->second;
@@ -204,7 +204,7 @@ Queues find_queues(const TraceUnderTest& test) {
     if (!event.is(categories::kernel) || event.op == kNone) continue;
     const Lane& lane = test.lanes.of(event);
     const Event* op = test.index.find(event.op);
-    if (lane.stream != kStreamOfKernels || op == nullptr) continue;
+    if (lane.stream != kComputeStream || op == nullptr) continue;
     queues[{lane_of(*op), lane.device}].push_back({op->end(), &event});
   }
   for (auto& [key, queue] : queues) {

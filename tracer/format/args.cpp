@@ -27,10 +27,8 @@ bool fits(const Json& value) {
          !(value.is_number_unsigned() && value.get<uint64_t>() > INT64_MAX);
 }
 
-bool is_decimal(char c) { return c >= '0' && c <= '9'; }
-
 bool starts_number(std::string_view token) {
-  return !token.empty() && (token[0] == '-' || is_decimal(token[0]));
+  return !token.empty() && (token[0] == '-' || is_digit(token[0]));
 }
 
 /// Returns true for a list, such as "[1,22]" or "[[1,2],[3]]", that stays the same when
@@ -38,7 +36,7 @@ bool starts_number(std::string_view token) {
 bool is_plain_list(std::string_view token) {
   size_t digits = 0;
   for (const char c : token) {
-    digits = is_decimal(c) ? digits + 1 : 0;
+    digits = is_digit(c) ? digits + 1 : 0;
     if (digits > 18 || (digits == 0 && c != '[' && c != ',' && c != ']')) return false;
   }
   return true;
@@ -159,7 +157,7 @@ std::vector<int64_t> Value::integers() const {
 int64_t Value::duration(int64_t fallback) const {
   int64_t exact = 0;
   const bool plain = json_ == nullptr && token_.size() >= 5 && token_.size() <= 16 &&
-                     token_[token_.size() - 4] == '.' && is_decimal(token_[0]);
+                     token_[token_.size() - 4] == '.' && is_digit(token_[0]);
   if (plain && nanoseconds(token_, exact)) return exact;
   return as_duration(number(-1), fallback);
 }
@@ -179,7 +177,7 @@ void Value::append_to(std::string& line) const {
   const bool as_it_stands =
       json_ == nullptr && !token_.empty() &&
       (is_text(token_)         ? token_.find('\\') == token_.npos
-       : is_decimal(token_[0]) ? is_plain_list(token_)
+       : is_digit(token_[0])   ? is_plain_list(token_)
        : token_.front() == '[' ? is_plain_list(token_)
                                : token_ == "true" || token_ == "false");
   if (as_it_stands)

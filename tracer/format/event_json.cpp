@@ -29,7 +29,7 @@ int64_t time_of(std::string_view token, const char* key) {
   if (token.empty()) return 0;
   int64_t time = 0;
   if (is_text(token) || !nanoseconds(token, time)) {
-    const bool number = token[0] == '-' || (token[0] >= '0' && token[0] <= '9');
+    const bool number = token[0] == '-' || is_digit(token[0]);
     if (number) throw OutOfRange(std::string(token));
     throw std::runtime_error(fmt::format("`{}` must be a number", key));
   }

@@ -83,12 +83,22 @@ class LaneMap {
   std::vector<uint32_t> slots_;  ///< 1 + index, or 0 if free; a power of two in size
 };
 
+/// Returns whether `event` happened on the lane of `around` and during it, and is
+/// another event.
+inline bool is_inside(const Event& event, const Event& around) {
+  return lane_of(event) == lane_of(around) && event.ts >= around.ts &&
+         event.end() <= around.end() && event.id != around.id;
+}
+
+/// The streams of a device, as in DeviceContext.
+inline constexpr int64_t kComputeStream = 0, kCopyStream = 1, kCommStream = 2;
+
 struct Lane {
   std::string process, thread;  ///< `process_name`, `thread_name`; empty if unnamed
   int64_t process_sort = 0, thread_sort = 0;
   int64_t rank = 0;
   int64_t device = kHost;  ///< kHost for a host thread
-  int64_t stream = kNone;  ///< 0 compute, 1 copy, 2 comm; kNone for a host thread
+  int64_t stream = kNone;  ///< of the device; kNone for a host thread
   bool is_host() const { return device == kHost; }
 };
 

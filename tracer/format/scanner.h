@@ -22,6 +22,7 @@
 #include <utility>
 
 #include "tracer/format/bytes16.h"
+#include "tracer/format/tokens.h"
 
 namespace lockstep::tracer {
 
@@ -165,7 +166,6 @@ class BasicScanner {
   static bool is_blank(char c) {
     return c == ' ' || c == '\n' || c == '\r' || c == '\t';
   }
-  static bool is_digit(char c) { return static_cast<unsigned char>(c - '0') < 10; }
 
   bool fail(const char* why) {
     if (error_ == nullptr) error_ = why, error_at_ = at_;

@@ -4,11 +4,11 @@
 #include <cmath>
 #include <cstdlib>
 
+#include "tracer/format/tokens.h"
+
 namespace lockstep::tracer {
 
 namespace {
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 std::optional<int64_t> parse_with_exponent(const std::string& text) {
   char* end = nullptr;

@@ -7,6 +7,8 @@
 
 namespace lockstep::tracer {
 
+inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
 inline bool is_text(std::string_view token) {
   return token.size() >= 2 && token.front() == '"';
 }
@@ -25,7 +27,7 @@ bool read_plain_list(std::string_view token, List& numbers) {
   int digits = 0;
   for (size_t i = 1; i < token.size(); ++i) {
     const char c = token[i];
-    if (c >= '0' && c <= '9' && digits < 18) {
+    if (is_digit(c) && digits < 18) {
       value = value * 10 + (c - '0');
       ++digits;
     } else if ((c == ',' || c == ']') && (digits > 0 || token.size() == 2)) {

@@ -17,7 +17,6 @@
 namespace lockstep::distributed {
 namespace {
 
-constexpr Milliseconds kPauseAfterFailure{100};  // after a failure to accept
 constexpr std::string_view kHandshake = "LKSR";
 constexpr size_t kRankDigits = 8, kTokenBytes = 16;
 constexpr size_t kHandshakeBytes = kHandshake.size() + kRankDigits + 2 * kTokenBytes;
@@ -78,7 +77,7 @@ void Acceptor::accept_next(TimePoint now) {
     pending_.pop_front();
   } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
              errno == ENOMEM) {
-    accept_again_ = now + kPauseAfterFailure;  // the listener stays readable meanwhile
+    accept_again_ = now + kPauseAfterFailedAccept;
   }
 }
 

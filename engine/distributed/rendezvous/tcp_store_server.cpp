@@ -28,8 +28,6 @@ using store::Service;
 constexpr Service::Client kStop = -1, kListener = -2;
 constexpr uint32_t kWatched = 1U << 31;  // marks events as known to epoll, also if none
 
-constexpr Milliseconds kPause{100};  // after the system lacked memory or descriptors
-
 /// A handshake is shorter: more than this is not read before it is complete.
 constexpr size_t kMostOfUnauthenticated = 1024;
 
@@ -113,7 +111,7 @@ void TcpStoreServer::serve() {
     const TimePoint now = Clock::now();
     const uint32_t accepts = may_accept(now) ? uint32_t{EPOLLIN} : 0;
     if (!watch(listener_, kListener, listener_watched_, accepts)) {
-      accept_again_ = now + kPause;
+      accept_again_ = now + kPauseAfterFailedAccept;
     }
     std::array<epoll_event, 64> events;
     const int count = ::epoll_wait(epoll_.get(), events.data(), events.size(),
@@ -202,7 +200,7 @@ void TcpStoreServer::accept_next() {
   } else if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS ||
              errno == ENOMEM) {
     // The listener stays readable: without a pause, this would be a busy loop.
-    if (!drop_oldest_unauthenticated()) accept_again_ = now + kPause;
+    if (!drop_oldest_unauthenticated()) accept_again_ = now + kPauseAfterFailedAccept;
   }
 }
 

@@ -6,11 +6,10 @@
 #include <cmath>
 
 #include "tracer/format/facts.h"
+#include "tracer/format/lanes.h"
 
 namespace lockstep::tracer {
 namespace {
-
-constexpr int64_t kComputeStream = 0, kCopyStream = 1;
 
 Json port_json(int64_t port) { return port == kHost ? Json(values::host) : Json(port); }
 

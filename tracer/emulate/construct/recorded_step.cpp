@@ -124,11 +124,6 @@ const Event& find_phase(const RecordedStep& step, const char* name) {
   });
 }
 
-bool is_inside(const Event& event, const Event& around) {
-  return lane_of(event) == lane_of(around) && event.ts >= around.ts &&
-         event.end() <= around.end() && event.id != around.id;
-}
-
 const Event& end_of_backward(const RecordedStep& step) {
   const Event& backward = find_phase(step, phases::backward);
   const Event* found = nullptr;

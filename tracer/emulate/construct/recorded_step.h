@@ -43,10 +43,6 @@ RecordedStep recorded_step(const Trace& trace);
 /// Returns the first phase of this name; `step` is the step itself. There must be one.
 const Event& find_phase(const RecordedStep& step, const char* name);
 
-/// Returns whether `event` happened on the thread of `around` and during it, and is
-/// another event.
-bool is_inside(const Event& event, const Event& around);
-
 /// Returns the host's wait for the threads of the backward pass. Throws
 /// std::runtime_error if there is none.
 const Event& end_of_backward(const RecordedStep& step);

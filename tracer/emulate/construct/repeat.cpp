@@ -9,11 +9,11 @@
 #include "engine/plan/ring.h"
 #include "engine/plan/tree.h"
 #include "tracer/format/facts.h"
+#include "tracer/format/lanes.h"
 
 namespace lockstep::tracer {
 namespace {
 
-constexpr int64_t kCommStream = 2;
 /// Time in which a rank's messages of one step of a tree begin, one after another.
 constexpr int64_t kTreeStep = 5;
 

@@ -35,11 +35,6 @@ std::vector<CopyTime> by_size(const std::vector<CopyTime>& copies) {
   return medians;
 }
 
-bool is_within(const Event& event, const Event& around) {
-  return lane_of(event) == lane_of(around) && event.ts >= around.ts &&
-         event.end() <= around.end() && event.id != around.id;
-}
-
 std::vector<Step> training_steps(const Trace& trace) {
   std::vector<Step> steps = find_steps(trace);
   std::erase_if(steps,
@@ -78,7 +73,7 @@ double time_for_replicas(const Trace& trace) {
       if (phase->name != phases::replicate) continue;
       int64_t own = phase->dur, covered = phase->ts;
       for (const Event& event : trace.events) {  // sorted: an outer one comes first
-        if (event.ph != 'X' || !is_within(event, *phase)) continue;
+        if (event.ph != 'X' || !is_inside(event, *phase)) continue;
         if (!event.is(categories::op) && !event.is(categories::sync)) continue;
         if (event.end() <= covered) continue;
         own -= event.end() - std::max(event.ts, covered);
