@@ -28,7 +28,8 @@ class Wrapper(unittest.TestCase):
         (self.root / "tests/house").mkdir(parents=True)
         (self.root / "cmake").mkdir()
         for name in ("lockstep", "CMakePresets.json", "tests/house/run_tests.bash",
-                     "tests/house/count_tests.py", "cmake/package.bash"):
+                     "tests/house/count_tests.py", "tests/house/run_suites.py",
+                     "cmake/package.bash"):
             shutil.copy(ROOT / name, self.root / name)
         (self.root / "packages.txt").write_text(PACKAGES)
         self.bin = self.home / "bin"
