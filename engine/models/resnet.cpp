@@ -91,17 +91,19 @@ Tensor Bottleneck::forward(const Tensor& x) {
 
 ResNet::ResNet(const ResNetSettings& settings) : settings_(settings) {
   const bool cifar = settings.stem == Stem::cifar;
-  conv1_ = register_module("conv1", cifar ? conv(3, 64, 3, 1) : conv(3, 64, 7, 2));
-  bn1_ = register_module("bn1", batch_norm(64));
+  const int64_t first = settings.width;
+  conv1_ =
+      register_module("conv1", cifar ? conv(3, first, 3, 1) : conv(3, first, 7, 2));
+  bn1_ = register_module("bn1", batch_norm(first));
   relu_ = register_module("relu", std::make_shared<nn::ReLU>());
   if (!cifar) {
     maxpool_ = register_module(
         "maxpool", std::make_shared<nn::MaxPool2d>(ops::Pool2dOptions{3, 2, 1}));
   }
 
-  int64_t in = 64;
-  for (int stage = 0; stage < 4; ++stage) {
-    const int64_t width = 64 << stage;
+  int64_t in = first;
+  for (size_t stage = 0; stage < settings.blocks.size(); ++stage) {
+    const int64_t width = first << stage;
     std::vector<nn::ModulePtr> blocks;
     for (int i = 0; i < settings.blocks[stage]; ++i) {
       const int64_t stride = i == 0 && stage > 0 ? 2 : 1;
@@ -113,8 +115,8 @@ ResNet::ResNet(const ResNetSettings& settings) : settings_(settings) {
         in = width * BasicBlock::kExpansion;
       }
     }
-    layers_[stage] = register_module("layer" + std::to_string(stage + 1),
-                                     std::make_shared<nn::Sequential>(blocks));
+    layers_.push_back(register_module("layer" + std::to_string(stage + 1),
+                                      std::make_shared<nn::Sequential>(blocks)));
   }
   avgpool_ = register_module("avgpool", std::make_shared<nn::AdaptiveAvgPool2d>(1));
   fc_ = register_module("fc", std::make_shared<nn::Linear>(in, settings.classes));

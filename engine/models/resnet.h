@@ -1,6 +1,9 @@
 // ResNet-18, -34 and -50 (He et al., Deep Residual Learning, 2015), matching
-// torchvision's names, shapes, initialization and parameter counts.
-// Source: torchvision/models/resnet.py.
+// torchvision's names, shapes, initialization and parameter counts, and ResNet-20, the
+// smallest of the paper's nets for CIFAR-10, of the same blocks (torchvision has none).
+// Where the shape changes, its shortcuts are projections (the paper's option B) rather
+// than padded with zeros (option A): 272,474 parameters instead of 269,722.
+// Source: torchvision/models/resnet.py; the paper's section 4.2.
 #pragma once
 
 #include "engine/nn/layers.h"
@@ -47,9 +50,11 @@ class Bottleneck : public nn::Module {
 
 struct ResNetSettings {
   bool bottleneck = false;
-  std::array<int, 4> blocks{2, 2, 2, 2};
+  std::vector<int> blocks{2, 2, 2, 2};  ///< of each stage
   int64_t classes = 1000;
   Stem stem = Stem::imagenet;
+  /// Channels of the first stage; each later one has twice as many as the one before.
+  int64_t width = 64;
 };
 
 class ResNet : public nn::Module {
@@ -68,7 +73,7 @@ class ResNet : public nn::Module {
   std::shared_ptr<nn::BatchNorm2d> bn1_;
   std::shared_ptr<nn::ReLU> relu_;
   std::shared_ptr<nn::MaxPool2d> maxpool_;
-  std::array<std::shared_ptr<nn::Sequential>, 4> layers_;
+  std::vector<std::shared_ptr<nn::Sequential>> layers_;
   std::shared_ptr<nn::AdaptiveAvgPool2d> avgpool_;
   std::shared_ptr<nn::Linear> fc_;
 };

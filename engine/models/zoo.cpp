@@ -33,17 +33,17 @@ Tensor LogisticRegression::forward(const Tensor& input) {
 }
 
 const std::vector<std::string>& names() {
-  static const std::vector<std::string> all{"alexnet",      "resnet18", "resnet34",
-                                            "resnet50",     "vgg16",    "vgg16_bn",
-                                            "vgg16_legacy", "toy",      "sparse"};
+  static const std::vector<std::string> all{
+      "alexnet", "resnet18", "resnet20",     "resnet34", "resnet50",
+      "vgg16",   "vgg16_bn", "vgg16_legacy", "toy",      "sparse"};
   return all;
 }
 
 nn::ModulePtr make(const std::string& arch, const ZooOptions& o) {
   nn::ModulePtr model;
-  auto resnet = [&o](bool bottleneck, std::array<int, 4> blocks) {
+  auto resnet = [&o](bool bottleneck, std::vector<int> blocks, int64_t width = 64) {
     return std::make_shared<ResNet>(
-        ResNetSettings{bottleneck, blocks, o.classes, o.stem});
+        ResNetSettings{bottleneck, std::move(blocks), o.classes, o.stem, width});
   };
   auto vgg = [&o](bool batch_norm, bool legacy) {
     return std::make_shared<VGG>(VggSettings{o.classes, batch_norm, o.dropout, legacy});
@@ -52,6 +52,7 @@ nn::ModulePtr make(const std::string& arch, const ZooOptions& o) {
     model = std::make_shared<AlexNet>(AlexNetSettings{o.classes, o.dropout});
   }
   if (arch == "resnet18") model = resnet(false, {2, 2, 2, 2});
+  if (arch == "resnet20") model = resnet(false, {3, 3, 3}, 16);
   if (arch == "resnet34") model = resnet(false, {3, 4, 6, 3});
   if (arch == "resnet50") model = resnet(true, {3, 4, 6, 3});
   if (arch == "vgg16") model = vgg(false, false);

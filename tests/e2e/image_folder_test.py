@@ -12,7 +12,7 @@ from support import LOCKSTEP, ROOT, TempTest, read_trace, run
 
 PICTURES = os.path.join(ROOT, "tests", "engine", "data", "pictures")
 KINDS = ["420.jpeg", "progressive.jpeg", "grey.jpeg", "cmyk.jpeg", "png.JPEG"]
-SMALL = ["-a", "resnet18", "--image-size", 32, "--classes", 5, "--lr", 0.01, "-j", 2]
+SMALL = ["-a", "resnet20", "--image-size", 32, "--classes", 5, "--lr", 0.01, "-j", 2]
 LINE = (r"Epoch: \[0\]\[0/\d+\]\tTime +[\d.]+ \( *[\d.]+\)\tData +[\d.]+ \( *[\d.]+\)"
         r"\tLoss \d\.\d{4}e[+-]\d\d \(\d\.\d{4}e[+-]\d\d\)"
         r"\tAcc@1 +[\d.]+ \( *[\d.]+\)\tAcc@5 +[\d.]+ \( *[\d.]+\)\n")

@@ -10,7 +10,7 @@ from support import (TempTest, accuracies, content, copies, read_trace, run,
                      tensors)
 
 PROCESSES = ["--multiprocessing-distributed"]
-NET = ["train", "-a", "resnet18", "--dataset", "generated", "-j", 1, "--mode", "ps"]
+NET = ["train", "-a", "resnet20", "--dataset", "generated", "-j", 1, "--mode", "ps"]
 SMALL = [*NET, "--device-type", "reference", "--image-size", 8, "--length", 8, "-b", 4,
          "--devices", 2, "--servers", 2]
 # Workers and servers that compute nothing: only messages pass.

@@ -55,7 +55,7 @@ TEST_P(GoldenNet, EqualsPyTorchInDouble) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Nets, GoldenNet,
-                         testing::Values("toy", "alexnet", "resnet18_cifar",
+                         testing::Values("toy", "alexnet", "resnet18_cifar", "resnet20",
                                          "resnet18_imagenet", "vgg16", "vgg16_bn"),
                          [](const auto& info) { return std::string(info.param); });
 

@@ -54,6 +54,7 @@ TEST(Models, NamesShapesAndCountsAreTorchvisions) {
 
 TEST(Models, CountsForCifar10) {
   for (const auto& [arch, parameters] : {std::pair{"resnet18", 11173962},
+                                         {"resnet20", 272474},
                                          {"resnet34", 21282122},
                                          {"resnet50", 23520842}}) {
     EXPECT_EQ(count(make(arch, 10, models::Stem::cifar)->named_parameters()),
@@ -65,9 +66,8 @@ TEST(Models, CountsForCifar10) {
 
 TEST(Models, UnknownNamesAreListed) {
   EXPECT_EQ(test::message_of([] { models::make("densenet", {}); }),
-            "unknown architecture 'densenet'; available: alexnet, resnet18, resnet34, "
-            "resnet50, "
-            "vgg16, vgg16_bn, vgg16_legacy, toy, sparse");
+            "unknown architecture 'densenet'; available: alexnet, resnet18, resnet20, "
+            "resnet34, resnet50, vgg16, vgg16_bn, vgg16_legacy, toy, sparse");
   EXPECT_THROW(models::make("", {}), std::invalid_argument);
 }
 
@@ -174,6 +174,7 @@ TEST(Models, OutputShapesOnTheNullDevice) {
   const Device null{DeviceType::null, 0};
   for (const auto& [arch, stem, size] :
        {std::tuple{"resnet18", models::Stem::cifar, 32},
+        {"resnet20", models::Stem::cifar, 32},
         {"resnet34", models::Stem::imagenet, 224},
         {"resnet50", models::Stem::imagenet, 224},
         {"alexnet", models::Stem::imagenet, models::AlexNet::kSmallestImage},

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 import torch.nn.functional as F
 import torchvision
+from torchvision.models.resnet import BasicBlock
 
 from rules import Short, digest, fill, flat64, images, labels, provenance
 
@@ -33,6 +34,21 @@ def resnet18_cifar():
     return net
 
 
+def resnet20():
+    """He et al.'s net for CIFAR-10, of torchvision's blocks: shortcuts of option B."""
+    net = torchvision.models.ResNet(BasicBlock, [1, 1, 1, 1], num_classes=10)
+    net.conv1 = torch.nn.Conv2d(3, 16, 3, 1, 1, bias=False)
+    net.bn1 = torch.nn.BatchNorm2d(16)
+    net.maxpool = torch.nn.Identity()
+    net.inplanes = 16
+    net.layer1 = net._make_layer(BasicBlock, 16, 3)
+    net.layer2 = net._make_layer(BasicBlock, 32, 3, stride=2)
+    net.layer3 = net._make_layer(BasicBlock, 64, 3, stride=2)
+    net.layer4 = torch.nn.Identity()
+    net.fc = torch.nn.Linear(64, 10)
+    return net
+
+
 def alexnet():
     return torchvision.models.alexnet(num_classes=10, dropout=0.0)
 
@@ -52,6 +68,13 @@ NETS = {  # name: (factory, image shape, classes, description, lr of the SGD ste
         (3, 32, 32),
         10,
         "torchvision resnet18, conv1 3x3 stride 1 padding 1, no maxpool",
+        0.01,
+    ),
+    "resnet20": (
+        resnet20,
+        (3, 32, 32),
+        10,
+        "three stages of three torchvision BasicBlocks, 16 to 64 channels",
         0.01,
     ),
     "resnet18_imagenet": (
