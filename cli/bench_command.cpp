@@ -77,7 +77,10 @@ class Bench {
     if (device_.type == DeviceType::cuda) train::reorder_at_once(*model);
     step_ = std::make_unique<train::TrainStep>(
         model, model, optim::SgdOptions{0.001, 0.9, 1e-4},
-        train::TrainStepOptions{.accuracy = false, .graph = o.cuda_graph});
+        train::TrainStepOptions{.accuracy = false,
+                                .graph_devices = o.cuda_graph
+                                                     ? parallel::Devices{device_}
+                                                     : parallel::Devices{}});
     const nn::Init normal = nn::Init::normal(1);
     images_ = ops::copy_to(nn::initial({o.batch, 3, o.size, o.size}, normal), device_,
                            {"h2d", "images"});

@@ -138,6 +138,8 @@ void add_own_flags(CLI::App& c, run::RunConfig& o) {
   c.add_option("--save", o.output.save, "file for the final weights (safetensors)");
   c.add_flag("--no-shuffle", o.data.no_shuffle, "read the samples in file order");
   c.add_flag("--no-augment", o.data.no_augment, "do not crop or flip the images");
+  c.add_flag("--prefetch-to-device", o.data.prefetch_to_device,
+             "copy the next batch to the devices while they work on this one");
   c.add_flag("--normalize-on-device", o.data.normalize_on_device,
              "send images as bytes, a quarter of their size as floats, and normalise "
              "them on the devices");
@@ -171,7 +173,7 @@ void add_own_flags(CLI::App& c, run::RunConfig& o) {
   c.add_flag("--launch-blocking", o.device.launch_blocking,
              "wait for each kernel to finish");
   c.add_flag("--cuda-graph", o.device.cuda_graph,
-             "cuda, one device: launch a training step as one captured graph");
+             "cuda: launch a training step as one captured graph");
   c.add_option("--image-size", o.data.image_size,
                "image size in pixels for image folders and generated data")
       ->check(Numbers(1, 4096))

@@ -47,6 +47,7 @@ struct DataConfig {
   OnBadImage on_bad_image = OnBadImage::error;
   bool no_shuffle = false, no_augment = false;
   bool normalize_on_device = false;
+  bool prefetch_to_device = false;
   int64_t image_size = 0, classes = 0, length = 0;  ///< 0: the data set's default
   int64_t features = 0, nonzeros = 0;  ///< -a sparse; 0: the data set's default
   bool dummy = false;                  ///< --dummy: generated data of ImageNet's size

@@ -55,6 +55,7 @@ Facts shared_options(const RunConfig& c) {
       {"--checkpoint",
        on(!c.checkpoint.folder.empty())},  // rank 0 writes data of all ranks
       {"--amp", on(c.device.amp)},
+      {"--cuda-graph", on(c.device.cuda_graph)},
       {"--on-bad-image", std::string(word(c.data.on_bad_image))},
       {"--ddp-sync", std::string(word(c.ddp.sync))},
       {"--bucket-cap-mb", fmt::to_string(c.ddp.bucket_cap_mb)},

@@ -335,6 +335,11 @@ int train_rank(const RunConfig& c, const DataSets& data, const RankPlace& place,
     const auto* images = dynamic_cast<const data::ImageDataset*>(data.train.get());
     if (images) options.normalization = images->normalize().constants();
   }
+  options.prefetch_to_device = c.data.prefetch_to_device;
+  if (!c.output.trace.empty()) {
+    const int64_t planned = planned_steps(c, data, place);
+    options.first_traced = Recording::traced_steps(c, planned).first;
+  }
   const auto devices = place.is_process ? options.devices : all_devices(options, c);
   const nn::ModulePtr model = make_model(c, data, place);
   if (options.mode == train::Mode::model_parallel) {

@@ -277,6 +277,39 @@ void validate_data_parallel(const RunConfig& c) {
   }
 }
 
+/// Without ranks, the toy runs forward passes only, whose input is on its device.
+void refuse_for_toy(const RunConfig& c, const char* flag) {
+  if (!is_toy(c) || train::has_ranks(mode_of(c))) return;
+  throw UsageError(fmt::format(
+      "{} has no effect on -a toy, which trains only with --mode ddp; fix: omit it",
+      flag));
+}
+
+/// Recorded steps ignore the flag.
+void refuse_with_summary(const RunConfig& c, const char* flag) {
+  if (c.output.summary.empty()) return;
+  throw UsageError(
+      fmt::format("{} has no effect on recorded steps, and --summary records all; fix: "
+                  "omit one of them",
+                  flag));
+}
+
+void validate_prefetch(const RunConfig& c) {
+  if (!c.data.prefetch_to_device) return;
+  refuse_for_toy(c, "--prefetch-to-device");
+  refuse_with_summary(c, "--prefetch-to-device");
+  if (c.data.on_bad_image == OnBadImage::skip) {
+    throw UsageError(
+        "--prefetch-to-device cannot copy a batch before it is known whether "
+        "--on-bad-image skip leaves it out; fix: omit one of them");
+  }
+  if (train::is_data_parallel(mode_of(c)) && c.device.input_on != InputOn::device0) {
+    throw UsageError(
+        "--prefetch-to-device has no effect on images that DataParallel scatters from "
+        "the host; fix: add --input-on device0");
+  }
+}
+
 void validate_graph(const RunConfig& c) {
   if (!c.device.cuda_graph) return;
   if (c.device.type != DeviceType::cuda) {
@@ -284,8 +317,35 @@ void validate_graph(const RunConfig& c) {
         fmt::format("--cuda-graph requires --device-type cuda; {} has no graphs",
                     word(c.device.type)));
   }
-  if (mode_of(c) != train::Mode::single) {
-    throw UsageError("--cuda-graph captures the step of one device; fix: add --gpu 0");
+  refuse_for_toy(c, "--cuda-graph");
+  refuse_with_summary(c, "--cuda-graph");
+  const train::Mode mode = mode_of(c);
+  const bool parallel = train::is_data_parallel(mode);
+  if (mode != train::Mode::single && mode != train::Mode::ddp && !parallel) {
+    throw UsageError(
+        fmt::format("--cuda-graph cannot capture the steps of --mode {}; "
+                    "fix: omit it, or use single, dp or ddp",
+                    train::name(mode)));
+  }
+  if (parallel && c.device.input_on != InputOn::device0) {
+    throw UsageError(
+        "--cuda-graph captures what happens on GPUs, but DataParallel scatters from "
+        "the host; fix: add --input-on device0, or --gpu 0 to use one GPU");
+  }
+  if (mode == train::Mode::ddp && c.data.on_bad_image == OnBadImage::skip) {
+    throw UsageError(
+        "--cuda-graph requires batches of the same size on all ranks, but "
+        "--on-bad-image skip makes one smaller; fix: omit one of them");
+  }
+  if (c.ddp.find_unused_parameters) {
+    throw UsageError(
+        "--cuda-graph captures no step that reads a result, as each step with "
+        "--find-unused-parameters does; fix: omit one of them");
+  }
+  if (c.device.launch_blocking) {
+    throw UsageError(
+        "--cuda-graph launches a step at once, --launch-blocking each kernel; fix: "
+        "omit one of them");
   }
   if (c.recipe.optimizer == OptimizerKind::adam) {
     throw UsageError(
@@ -312,6 +372,7 @@ void validate(const RunConfig& c) {
   validate_checkpoint(c);
   validate_devices(c);
   validate_data_parallel(c);
+  validate_prefetch(c);
   validate_graph(c);
   validate_flags_of_modes(c);
   validate_pipeline(c);

@@ -136,21 +136,19 @@ void describe_copy(runtime::Task& task, const TensorSpec& tensor, Device from,
 }
 
 Tensor copy_to(const Tensor& x, Device to, CopyLabel label, std::source_location site) {
-  if (x.device() == to) return x;
+  if (!to.is_host()) return arrived(send_to(x, to, label, site));
+  if (x.device().is_host()) return x;
   const OpEvent op("aten::to", {x}, site);
-  const Tensor plain = x.device().is_host() ? x : contiguous(x);
-  if (to.is_host()) return send_to_host(plain, label, "device");
-
-  const Tensor result = empty_for_copy({x.sizes(), x.dtype(), nullptr}, to);
-  return arrived({result, receive(plain, result, label, true)});
+  return send_to_host(contiguous(x), label, "device");
 }
 
 Arriving send_to(const Tensor& x, Device to, CopyLabel label,
                  std::source_location site) {
   if (x.device() == to) return {x, nullptr};
   const OpEvent op("aten::to", {x}, site);
+  const Tensor plain = x.device().is_host() ? x : contiguous(x);
   const Tensor result = empty_for_copy({x.sizes(), x.dtype(), nullptr}, to);
-  return {result, receive(contiguous(x), result, label, true)};
+  return {result, receive(plain, result, label, true)};
 }
 
 Tensor arrived(const Arriving& copy) {

@@ -30,8 +30,7 @@ struct Arriving {
 };
 
 /// Like copy_to to a device, but the receiver's compute stream does not wait: work that
-/// is enqueued there before `arrived` does not need the tensor. `x` must be on a
-/// device.
+/// is enqueued there before `arrived` does not need the tensor.
 Arriving send_to(const Tensor& x, Device to, CopyLabel label,
                  std::source_location site = std::source_location::current());
 /// Makes the compute stream of the tensor's device wait for the copy. Returns the

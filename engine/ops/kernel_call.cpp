@@ -124,8 +124,11 @@ std::shared_ptr<KernelCall> prepare(runtime::DeviceContext& device, OpCode code,
   }
   call->plan = device.backend().plan(call->request, [&device] {
     // Not the comm stream: its collectives may wait for a rank that is draining, too.
-    device.compute().record_event()->wait();
-    device.copy().record_event()->wait();
+    for (runtime::Stream* stream : {&device.compute(), &device.copy()}) {
+      const runtime::EventPtr end = stream->record_event();
+      runtime::check_not_captured(*end);
+      end->wait();
+    }
   });
   call->workspace = device.workspace(call->plan->workspace);
   call->scalars = scalars;

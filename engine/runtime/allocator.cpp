@@ -31,6 +31,11 @@ size_t round_up(size_t bytes) {
   return std::max<size_t>(unit, (bytes + unit - 1) / unit * unit);
 }
 
+/// Waits for the use of a block. During a capture (graph_capture.h) nothing runs.
+void wait_for(const Event& use) {
+  if (!use.captured()) use.wait();
+}
+
 }  // namespace
 
 const char* name(MemoryCategory category) {
@@ -104,7 +109,7 @@ void Allocator::give_back_unused() {
       uses.insert(uses.end(), pending.events.begin(), pending.events.end());
     }
   }
-  for (const EventPtr& use : uses) use->wait();
+  for (const EventPtr& use : uses) wait_for(*use);
   std::multimap<size_t, Free> unused;
   {
     std::lock_guard lock(mutex_);
@@ -116,7 +121,7 @@ void Allocator::give_back_unused() {
     }
   }
   for (auto& [capacity, free] : unused) {
-    free.stream->record_event()->wait();
+    wait_for(*free.stream->record_event());
     to_system(free.data);
     std::lock_guard lock(mutex_);
     held_ -= static_cast<int64_t>(capacity);

@@ -33,8 +33,8 @@ inline constexpr int kMemoryCategories = static_cast<int>(MemoryCategory::count_
 const char* name(MemoryCategory category);
 
 /// Which allocations may reuse a block: all of them, or only those made during a
-/// capture (stream.h). Memory that a graph writes must not be reused by other tasks as
-/// long as the graph can be replayed.
+/// capture (graph_capture.h). Memory that a graph writes must not be reused by other
+/// tasks as long as the graph can be replayed.
 enum class MemoryPool { common, graph };
 
 /// A block of device memory in use.

@@ -113,8 +113,16 @@ void host_wait(const EventPtr& event, const char* why) {
   for (const TraceEnd& end : event->ends()) ids.push_back(end.id);
   sync.waits_for(ids);
   event->want();
+  check_not_captured(*event);
   event->wait();
   if (has_pace()) pace().sleep_until(event->ended());
+}
+
+void check_not_captured(const Event& event) {
+  if (!event.captured()) return;
+  throw std::runtime_error(
+      "a training step reads a result while it is captured as a CUDA graph; fix: omit "
+      "--cuda-graph");
 }
 
 int64_t peak_bytes(Device device) { return context(device).allocator().peak_bytes(); }

@@ -84,8 +84,12 @@ class DeviceContext {
 DeviceContext& context(Device device);
 
 /// Waits for `event` on the calling host thread and records a `sync` event. `why` is
-/// one of item, device, stream, join, queue.
+/// one of item, device, stream, join, queue. Throws std::runtime_error if the event's
+/// task is being captured (graph_capture.h), since it has no result yet.
 void host_wait(const EventPtr& event, const char* why);
+
+/// Throws as host_wait does if the event's task is being captured.
+void check_not_captured(const Event& event);
 
 /// Returns the peak of the device's live bytes (see Allocator::peak_bytes).
 int64_t peak_bytes(Device device);

@@ -46,8 +46,10 @@ class Queue {
   virtual void wait(const Mark& mark) = 0;
   /// Returns a mark at the end of the queue. Mark::time may be called only if `timed`.
   virtual MarkPtr mark(bool timed) = 0;
-  /// Between these two calls, launches are captured instead of being run. They must not
-  /// wait for work in other queues.
+  /// Between these two calls, launches are captured instead of being run, also those of
+  /// other queues from when they wait for a mark in the capture. This queue must wait
+  /// for the ends of the other ones before the capture ends. No queue may wait for a
+  /// mark from outside of the capture. Calls must not be concurrent.
   virtual void begin_capture() = 0;
   virtual GraphPtr end_capture() = 0;
   virtual void launch(const Graph& graph) = 0;

@@ -54,6 +54,19 @@ class Event {
     become(kHandedOver);
   }
 
+  /// Like `hand_over`, for a task that was captured instead of being run: `mark` can be
+  /// waited for in the same capture only. `signal` must be called when that ends.
+  void capture(MarkPtr mark) {
+    captured_.store(true, std::memory_order_relaxed);
+    hand_over(std::move(mark));
+  }
+  /// Blocks until the task has been submitted. Returns whether it is part of a capture
+  /// that has not ended: then the host must not wait for it.
+  bool captured() const {
+    handed_over();
+    return captured_.load(std::memory_order_relaxed) && !done();
+  }
+
   /// Blocks until `hand_over` or `signal` has been called. Returns the mark, or null if
   /// the task does not run in a hardware queue.
   const Mark* handed_over() const {
@@ -77,7 +90,7 @@ class Event {
   }
 
   std::atomic<int> state_{kOpen};
-  std::atomic<bool> wanted_{false};
+  std::atomic<bool> wanted_{false}, captured_{false};
   MarkPtr mark_;       ///< written before kHandedOver
   int64_t ended_ = 0;  ///< written before kDone
   const std::vector<TraceEnd> ends_;

@@ -117,38 +117,6 @@ std::shared_ptr<void> Stream::held(const void* address) {
   return matches ? held_[0].call : nullptr;
 }
 
-GraphPtr Stream::capture(const std::function<void()>& enqueue_all) {
-  GraphPtr graph;
-  Task begin, end;
-  begin.shared = end.shared = true;  // a capture that has begun must end
-  begin.record.name = end.record.name = "capture";
-  begin.run = [this] {
-    mark_launched();
-    hardware_->begin_capture();
-    capturing_ = true;
-  };
-  end.run = [this, &graph] {
-    if (!std::exchange(capturing_, false)) return;
-    graph = hardware_->end_capture();
-  };
-  enqueue(std::move(begin));
-  try {
-    enqueue_all();
-  } catch (...) {
-    enqueue(std::move(end))->wait();
-    throw;
-  }
-  enqueue(std::move(end))->wait();
-  return device_.poisoned() ? nullptr : graph;
-}
-
-EventPtr Stream::replay(GraphPtr graph) {
-  Task task;
-  task.record.name = "graph";
-  task.run = [this, graph = std::move(graph)] { hardware_->launch(*graph); };
-  return enqueue(std::move(task));
-}
-
 EventPtr Stream::prepare(Task& task) {
   for (EventPtr& event : pending_waits_) task.waits.push_back(std::move(event));
   pending_waits_.clear();
@@ -227,10 +195,14 @@ void Stream::emulate(Task& task) {
 void Stream::hand_over(Task task) {
   // What this task waits for may itself wait for the tasks launched so far.
   if (!task.waits.empty()) mark_launched();
+  for (const EventPtr& event : task.waits) event->handed_over();
   MarkPtr began;
+  std::unique_lock<std::mutex> turn;
+  if (capturing_) turn = std::unique_lock(*turn_);
   try {
     for (const EventPtr& event : task.waits) {
-      if (const Mark* mark = event->handed_over()) hardware_->wait(*mark);
+      const Mark* mark = event->handed_over();
+      if (mark && !event->done()) hardware_->wait(*mark);
     }
     if (!device_.poisoned() || task.shared) {
       if (task.recorded()) began = hardware_->mark(true);
@@ -247,12 +219,10 @@ void Stream::hand_over(Task task) {
   } catch (const std::exception& error) {
     device_.poison(task.record.name, error.what());
   }
+  if (turn) turn.unlock();
   task.run = {};  // destroys what the task kept alive before it counts as done
   task.call.reset();
-  if (capturing_) {  // the task was not run, so there is nothing to wait for
-    task.done->signal();
-    return;
-  }
+  if (capturing_) return capture(task);
   if (task.completes_on_return && !task.recorded()) {
     mark_launched();
     task.done->signal();

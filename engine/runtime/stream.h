@@ -97,14 +97,21 @@ class Stream {
   /// Returns the `call` of the held-back task that writes to `address`, or null.
   std::shared_ptr<void> held(const void* address);
 
-  /// Captures the tasks that `enqueue_all` enqueues on this stream instead of running
-  /// them. Blocks; rethrows what `enqueue_all` throws. Returns null, with the device
-  /// poisoned, if a task failed. REQUIRES: the stream has a hardware queue, and no
-  /// other thread enqueues on it during the call.
-  GraphPtr capture(const std::function<void()>& enqueue_all);
-  /// Runs a graph captured on this stream as one task. The caller must keep the graph
-  /// alive until that task has completed.
-  EventPtr replay(GraphPtr graph);
+  // The parts of `capture` and `replay` (graph_capture.h). REQUIRES: the stream has a
+  // hardware queue.
+
+  /// From here on, tasks are captured. `turn` is locked around the calls that capture:
+  /// CUDA's graphs are not thread-safe. Returns an event in the capture.
+  EventPtr begin_capture(std::shared_ptr<std::mutex> turn);
+  /// The same for another stream, once the capture has begun with `begun`.
+  EventPtr join_capture(const EventPtr& begun, std::shared_ptr<std::mutex> turn);
+  /// Ends what `begin_capture` began, after `joined`, the ends of the other streams.
+  /// On completion, `graph` is set, or null and the device is poisoned.
+  EventPtr end_capture(std::vector<EventPtr> joined, GraphPtr& graph);
+  /// Ends what `join_capture` began. REQUIRES: the capture has ended.
+  EventPtr leave_capture();
+  /// Runs the graph as one task, after `waits`.
+  EventPtr launch(GraphPtr graph, std::vector<EventPtr> waits);
 
   StreamKind kind() const { return kind_; }
   DeviceContext& device() const { return device_; }
@@ -128,6 +135,8 @@ class Stream {
   void execute(Task& task);
   void emulate(Task& task);
   void hand_over(Task task);
+  void capture(Task& task);
+  void forget_captured();
   bool must_be_marked(const Task& task);
   void mark_launched();
 
@@ -142,9 +151,12 @@ class Stream {
                                           ///< recorded one
   EventPtr last_;
   bool closing_ = false;
-  int64_t last_end_ = 0;             ///< of the last task that is recorded or emulated;
-                                     ///< completing thread only
-  bool capturing_ = false;           ///< worker thread only; see `capture`
+  int64_t last_end_ = 0;  ///< of the last task that is recorded or emulated;
+                          ///< completing thread only
+  // Of a capture; worker thread only.
+  bool capturing_ = false;
+  std::shared_ptr<std::mutex> turn_;
+  std::vector<EventPtr> captured_;   ///< of the captured tasks; worker thread only
   std::unique_ptr<Queue> hardware_;  ///< null: the worker runs the tasks itself
   std::unique_ptr<CompletionThread> completion_;  ///< only with hardware
   /// Launched, but not yet followed by a mark; worker thread only.

@@ -16,16 +16,18 @@ TrainStep::TrainStep(nn::ModulePtr model, nn::ModulePtr callable,
       loss_inside_(dynamic_cast<parallel::LossInForward*>(callable_.get())),
       pipeline_(dynamic_cast<parallel::PipelineModel*>(callable_.get())),
       options_(options),
-      optimizer_(optim::make_optimizer(model_->named_parameters(), optimizer)) {}
+      optimizer_(optim::make_optimizer(model_->named_parameters(), optimizer)),
+      graph_(options.graph_devices, options.graph_warm_ups) {}
 
 StepTensors TrainStep::run(const Tensor& images, const Tensor& labels, const Turn& turn,
                            const Read& read) {
-  if (!options_.graph || tracer::recording()) {
+  if (options_.graph_devices.empty() || tracer::recording()) {
     return enqueue(images, labels, turn, read);
   }
   const auto step = [this](const Tensor& images, const Tensor& labels) {
     return enqueue(images, labels, {}, {});
   };
+  if (options_.before_replay) options_.before_replay();
   const StepTensors made = graph_.run(images, labels, optimizer_->lr(), step);
   if (read) read(made);
   return made;

@@ -20,7 +20,11 @@ struct TrainStepOptions {
   std::optional<double> clip_grad_norm;  ///< see optim::clip_grad_norm_
   optim::SumOverRanks sum_over_ranks;    ///< of a pipeline's ranks, for that norm
   bool accuracy = true;                  ///< whether to compute `acc1` and `acc5`
-  bool graph = false;  ///< replays the step (step_graph.h) unless recording
+  /// Of a CUDA graph (step_graph.h) that replays the step unless recording; empty:
+  /// there is none.
+  std::vector<Device> graph_devices;
+  int graph_warm_ups = 1;                   ///< see StepGraph
+  std::function<void()> before_replay;      ///< also called before a capture
   sharing::Sharing* sharing = nullptr;      ///< of a rank; see engine/sharing
   sharing::HybridUpdate* hybrid = nullptr;  ///< of the replicas of a model's features
 };

@@ -111,15 +111,36 @@ Trainer::Trainer(nn::ModulePtr model, TrainerOptions options)
     hybrid_update_ = std::make_unique<sharing::HybridUpdate>(hybrid_, "features.",
                                                              options_.optimizer);
   }
+  std::function<void()> before_replay;
+  if (ddp_) before_replay = [this] { ddp_->buffers_have_changed(); };
   train_step_ = std::make_unique<TrainStep>(
       model_, callable_, options_.optimizer,
       TrainStepOptions{.label_smoothing = options_.label_smoothing,
                        .clip_grad_norm = options_.clip_grad_norm,
                        .sum_over_ranks = sum_of_stages(),
-                       .graph = options_.graph,
+                       .graph_devices = graph_devices(),
+                       .graph_warm_ups = ddp_ ? 2 : 1,
+                       .before_replay = before_replay,
                        .sharing = sharing_.get(),
                        .hybrid = hybrid_update_.get()});
   if (sharing_) sharing_->attach(optimizer(), options_.optimizer);
+}
+
+/// Returns the devices whose work is captured as one graph; none without graphs.
+parallel::Devices Trainer::graph_devices() const {
+  if (!options_.graph) return {};
+  if (ddp_ && std::string_view(options_.group->communicator().algorithm()) != "nccl") {
+    throw std::runtime_error(
+        "--cuda-graph captures the collectives of NCCL only, which requires one GPU "
+        "per rank; fix: omit --cuda-graph");
+  }
+  parallel::Devices devices = options_.devices;
+  if (const auto output = options_.output_device) {
+    if (std::find(devices.begin(), devices.end(), *output) == devices.end()) {
+      devices.push_back(*output);
+    }
+  }
+  return devices;
 }
 
 EpochResult Trainer::train_epoch(data::DataLoader& loader, int epoch, int64_t last_step,
@@ -178,6 +199,7 @@ EpochResult Trainer::run(data::DataLoader& loader, bool train,
       acc1("Acc@1", ":6.2f"), acc5("Acc@5", ":6.2f");
   EpochResult epoch;
   int64_t skipped = 0;  // batches without a sample that could be loaded
+  ahead_.reset();       // of an epoch that ended early
   bool between_updates = true;
   for (int64_t i = epoch.batches = first; i < loader.size(); ++i) {
     if (ended(last_step, between_updates)) {
@@ -190,7 +212,8 @@ EpochResult Trainer::run(data::DataLoader& loader, bool train,
     const Turn turn =
         train ? turn_of(i - first - skipped, loader.size() - first - skipped, last_step)
               : Turn{};
-    const StepResult result = step(loader, train, turn, reduce, waited_for_data);
+    const bool ahead = copies_ahead(i + 1 < loader.size(), last_step);
+    const StepResult result = step(loader, train, turn, reduce, ahead, waited_for_data);
     if (reduce && options_.stop_notice) {
       runtime::context(options_.devices[0]).synchronize();
       all_stop_ = options_.stop_notice->read_after(result.step);
@@ -230,36 +253,6 @@ EpochResult Trainer::run(data::DataLoader& loader, bool train,
   epoch.acc1 = acc1.average();
   epoch.acc5 = acc5.average();
   return epoch;
-}
-
-/// Warns once: a loss that is not finite rarely becomes finite again.
-void Trainer::warn_if_diverged(const StepResult& result) {
-  const bool known = options_.devices[0].type != DeviceType::emulated;
-  if (std::isfinite(result.loss) || !known || warned_ || !options_.warn) return;
-  warned_ = true;
-  std::fprintf(stderr,
-               "lockstep: warning: the loss of training step %lld is %s; the weights "
-               "are probably lost; fix: use a lower --lr, or --clip-grad-norm\n",
-               static_cast<long long>(result.step),
-               std::isnan(result.loss) ? "nan" : "infinite");
-}
-
-/// Warns as PyTorch's gather does.
-void Trainer::warn_of_scalars() const {
-  if (!options_.warn || options_.quiet || options_.devices.size() == 1) return;
-  std::fputs(
-      "lockstep: warning: Was asked to gather along dimension 0, but all input tensors "
-      "were scalars; will instead unsqueeze and return a vector.\n",
-      stderr);
-}
-
-/// Reports a batch without any valid sample, which takes no part in the training.
-void Trainer::say_skipped(const std::string& prefix, int64_t batch, int64_t batches) {
-  if (!options_.warn) return;
-  std::fprintf(stderr,
-               "lockstep: %s[%lld/%lld] skipped: none of %s samples could be loaded\n",
-               prefix.c_str(), static_cast<long long>(batch),
-               static_cast<long long>(batches), in_step() ? "a rank's" : "its");
 }
 
 /// A step of the run, from construction to destruction: its number, event and start.
@@ -305,26 +298,30 @@ class Trainer::Step {
 };
 
 StepResult Trainer::step(data::DataLoader& loader, bool train, const Turn& turn,
-                         bool reduce, double& data_seconds) {
+                         bool reduce, bool copies_next, double& data_seconds) {
   Step step(*this, train);
   Inputs host, inputs;
-  {
-    tracer::Phase phase("data");
-    data::Batch batch = *loader.next();
-    if (is_skipped(batch, reduce)) return step.result;
-    host = load(std::move(batch));
-    data_seconds = step.seconds();
-  }
-  {
+  if (ahead_) {
+    std::tie(host, inputs, data_seconds) = take_ahead();
+  } else {
+    {
+      tracer::Phase phase("data");
+      data::Batch batch = *loader.next();
+      if (is_skipped(batch, reduce)) return step.result;
+      host = load(std::move(batch));
+      data_seconds = step.seconds();
+    }
     tracer::Phase phase("h2d");
-    inputs = to_devices(host);
+    inputs = arrived(send_to_devices(host));
   }
   if (std::exchange(settles_, false)) sharing_->settle();
   // As in main.py, item() blocks the host until the device has finished the whole
   // forward pass, so the `loss` phase is long on the host timeline and short on the
   // device's.
   const bool is_emulated = options_.devices[0].type == DeviceType::emulated;
-  const auto read = [&result = step.result, is_emulated](const StepTensors& made) {
+  const auto read = [&, is_emulated, copies_next](const StepTensors& made) {
+    if (copies_next && !sharing_) copy_ahead(loader);
+    StepResult& result = step.result;
     const std::vector<double> values = ops::items({made.loss, made.acc1, made.acc5});
     result.loss = values[0];
     result.acc1 = values[1];
@@ -340,6 +337,9 @@ StepResult Trainer::step(data::DataLoader& loader, bool train, const Turn& turn,
   const StepTensors made =
       train ? train_step_->run(inputs.images, inputs.labels, turn, read)
             : train_step_->evaluate(inputs.images, inputs.labels, read);
+  // Workers that share a model hold its lock, or an old version of it, until now. A
+  // pipeline's earlier stages have read no loss.
+  if (copies_next && !ahead_) copy_ahead(loader);
   step.result.batch = host.labels.size(0);
   if (reduce) reduce_metrics(step.result);
   step.finish(host, made.output, train && turn.last);

@@ -2,11 +2,14 @@
 #pragma once
 
 #include <atomic>
+#include <exception>
 #include <functional>
 #include <optional>
+#include <tuple>
 
 #include "engine/data/loader.h"
 #include "engine/distributed/ddp/distributed_data_parallel.h"
+#include "engine/ops/copy.h"
 #include "engine/parallel/data_parallel.h"
 #include "engine/runtime/slot.h"
 #include "engine/sharing/sharing.h"
@@ -39,8 +42,15 @@ struct TrainerOptions {
   distributed::DdpOptions ddp;
   sharing::MakeSharing make_sharing;  ///< modes with ranks other than DDP
   std::optional<parallel::PipelineOptions> pipeline;  ///< model-parallel
-  bool graph = false;    ///< single CUDA device: replays steps (step_graph.h)
+  /// CUDA devices: replays steps (step_graph.h). In single; in DataParallel's modes
+  /// with `input_on_device0`; in DDP with NCCL.
+  bool graph = false;
   bool sync_bn = false;  ///< DDP: synchronizes batch norm statistics
+  /// A step copies the batch of the next one to the devices while they work, unless it
+  /// is recorded. Not with `skips_batches`; has no effect on images that DataParallel
+  /// scatters from the host.
+  bool prefetch_to_device = false;
+  int64_t first_traced = -1;  ///< the first step of the trace; negative: there is none
   /// Set if batches have bytes: the constants by which the devices normalise them. Not
   /// with model_parallel and hybrid.
   std::optional<data::Normalization> normalization;
@@ -85,7 +95,8 @@ class Trainer {
  public:
   /// Moves `model` to devices[0] (model-parallel: each stage to its device) and wraps
   /// it according to the mode. Throws std::runtime_error if `sync_bn` is set and the
-  /// model has no batch norm, or if `normalization` is set with a mode without it.
+  /// model has no batch norm, if `normalization` is set with a mode without it, or if
+  /// `graph` is set and DDP's ranks do not use NCCL.
   Trainer(nn::ModulePtr model, TrainerOptions options);
 
   /// Trains for one epoch, or until the total step count reaches `last_step` (negative:
@@ -157,6 +168,17 @@ class Trainer {
   struct Inputs {
     Tensor images, labels;
   };
+  /// Inputs on their way to the devices.
+  struct Sent {
+    ops::Arriving images, labels;
+  };
+  /// The batch of the next step.
+  struct Ahead {
+    Inputs host;
+    Sent sent;
+    double data_seconds = 0;   ///< for which the host waited for the loader
+    std::exception_ptr error;  ///< not null: the loader's or the copy's
+  };
   class Step;
   bool in_step() const {
     return ddp_ || has_remote_stages() || (sharing_ && sharing_->in_step());
@@ -167,10 +189,15 @@ class Trainer {
   bool input_on_device0() const {
     return hybrid_ ? false : !wrapper_ || options_.input_on_device0;
   }
-  Inputs to_devices(Inputs inputs);
+  Sent send_to_devices(const Inputs& host);
+  static Inputs arrived(const Sent& sent);
+  bool copies_ahead(bool more_batches, int64_t last_step) const;
+  void copy_ahead(data::DataLoader& loader);
+  std::tuple<Inputs, Inputs, double> take_ahead();
+  parallel::Devices graph_devices() const;
   Turn turn_of(int64_t batch, int64_t batches, int64_t last_step) const;
   StepResult step(data::DataLoader& loader, bool train, const Turn& turn, bool reduce,
-                  double& data_seconds);
+                  bool copies_next, double& data_seconds);
   StepResult forward_step(data::Batch batch);
   EpochResult run(data::DataLoader& loader, bool train, const std::string& prefix,
                   int64_t last_step, bool reduce, int64_t first = 0);
@@ -204,6 +231,7 @@ class Trainer {
   TrainerOptions options_;
   std::unique_ptr<TrainStep> train_step_;
   int64_t next_step_ = 0;
+  std::optional<Ahead> ahead_;
 };
 
 }  // namespace lockstep::train

@@ -1,5 +1,7 @@
 // What a step of the trainer copies to its devices, and what its event says of that.
 #include <algorithm>
+#include <exception>
+#include <utility>
 
 #include "engine/ops/copy.h"
 #include "engine/train/trainer.h"
@@ -38,23 +40,57 @@ Trainer::Inputs Trainer::load(data::Batch batch) {
   return inputs;
 }
 
-/// Copies labels and images to device 0 (of a pipeline: to the last and the first
-/// stage, if this process runs them). With DataParallel, images stay on the host
+/// Begins to copy labels and images to device 0 (of a pipeline: to the last and the
+/// first stage, if this process runs them). With DataParallel, images stay on the host
 /// (unless `input_on_device0`): scatter sends each device its chunk. The loss needs its
 /// labels where the outputs are gathered; dp-criterion scatters them like the images.
-Trainer::Inputs Trainer::to_devices(Inputs inputs) {
+Trainer::Sent Trainer::send_to_devices(const Inputs& host) {
   CategoryScope category(MemoryCategory::inputs);
+  Sent sent{{host.images, nullptr}, {host.labels, nullptr}};
   const Device device = pipeline_ ? pipeline_->input_device() : options_.devices[0];
   if (input_on_device0() && (!pipeline_ || pipeline_->has_input())) {
-    inputs.images = ops::copy_to(inputs.images, device, {"h2d", "images"});
+    sent.images = ops::send_to(host.images, device, {"h2d", "images"});
   }
-  if (options_.mode == Mode::dp_criterion && !input_on_device0()) return inputs;
+  if (options_.mode == Mode::dp_criterion && !input_on_device0()) return sent;
   const Device of_outputs = pipeline_ ? pipeline_->output_device()
                             : hybrid_ ? hybrid_->classifier()
                                       : options_.output_device.value_or(device);
-  if (pipeline_ && !pipeline_->has_output()) return inputs;
-  inputs.labels = ops::copy_to(inputs.labels, of_outputs, {"h2d", "labels"});
-  return inputs;
+  if (pipeline_ && !pipeline_->has_output()) return sent;
+  sent.labels = ops::send_to(host.labels, of_outputs, {"h2d", "labels"});
+  return sent;
+}
+
+Trainer::Inputs Trainer::arrived(const Sent& sent) {
+  return {ops::arrived(sent.images), ops::arrived(sent.labels)};
+}
+
+/// Returns whether a step copies the batch of the next one. A recorded step does not,
+/// nor does the one before it: in a trace, each step has the copies of its own batch.
+bool Trainer::copies_ahead(bool more_batches, int64_t last_step) const {
+  const int64_t next = next_step_ + 1;
+  return options_.prefetch_to_device && more_batches && next != last_step &&
+         next != options_.first_traced && !tracer::recording();
+}
+
+/// Fetches the next step's batch and begins to copy it, while the devices work on this
+/// step. If it cannot be loaded, the next step fails.
+void Trainer::copy_ahead(data::DataLoader& loader) {
+  Ahead next;
+  const int64_t start = tracer::now_ns();
+  try {
+    next.host = load(*loader.next());
+    next.data_seconds = static_cast<double>(tracer::now_ns() - start) * 1e-9;
+    next.sent = send_to_devices(next.host);
+  } catch (...) {
+    next.error = std::current_exception();
+  }
+  ahead_ = std::move(next);
+}
+
+std::tuple<Trainer::Inputs, Trainer::Inputs, double> Trainer::take_ahead() {
+  const Ahead taken = *std::exchange(ahead_, std::nullopt);
+  if (taken.error) std::rethrow_exception(taken.error);
+  return {taken.host, arrived(taken.sent), taken.data_seconds};
 }
 
 /// Adds the facts required by the trace's byte laws to the step's event.

@@ -9,7 +9,7 @@ from support import LOCKSTEP, TempTest, read_trace, run
 
 FOLDER = os.path.join(os.path.dirname(LOCKSTEP), "tests", "simulated")
 CUDA = ["--device-type", "cuda", "--no-tf32"]
-NET = ["train", "-a", "resnet18", "--dataset", "generated", "--lr", 0.001,
+NET = ["train", "-a", "resnet20", "--dataset", "generated", "--lr", 0.001,
        "--no-shuffle", "--no-augment"]
 TOY = ["train", "-a", "toy", "--dataset", "random", "-b", 12, "--steps", 3, *CUDA]
 
@@ -80,14 +80,31 @@ class SimulatedGpu(TempTest):
         self.assertEqual(*losses)
 
     def test_a_graph_gives_the_weights_of_single_launches(self):
-        saved = []
-        for flags in ([], ["--cuda-graph"]):
-            path = self.path(f"w{len(flags)}.safetensors")
-            self.run_there(*NET, *CUDA, "-b", 2, "--gpu", 0, "--steps", 4, "--save",
-                           path, *flags)
-            with open(path, "rb") as file:
-                saved.append(file.read())
-        self.assertEqual(saved[0], saved[1])
+        for way in (["--gpu", 0],
+                    ["--mode", "dp", "--devices", 2, "--input-on", "device0"],
+                    ["--mode", "ddp", "--devices", 3]):  # one GPU for each rank
+            saved = []
+            for flags in ([], ["--cuda-graph", "--prefetch-to-device"]):
+                path = self.path(f"w{len(flags)}.safetensors")
+                self.run_there(*NET, *CUDA, "--image-size", 8, "-b", 6, *way, "--steps",
+                               5, "--save", path, *flags)
+                with open(path, "rb") as file:
+                    saved.append(file.read())
+            self.assertEqual(saved[0], saved[1], way)
+
+    def test_steps_that_no_graph_can_repeat_are_refused(self):
+        _, said = self.run_there(*NET, *CUDA, "--mode", "ddp", "--devices", 2,
+                                 "--cuda-graph", code=1)
+        self.assertIn("one GPU per rank", said)
+        for flags, error in (
+                (["--mode", "dp", "--devices", 2], "add --input-on device0"),
+                (["--mode", "ddp", "--find-unused-parameters"], "find-unused"),
+                (["--mode", "ddp", "--on-bad-image", "skip"], "--on-bad-image"),
+                (["--mode", "ps"], "--mode ps"),
+                (["--gpu", 0, "--summary", self.path("s.json")], "--summary"),
+                (["--gpu", 0, "--launch-blocking"], "--launch-blocking")):
+            _, said = self.run_there(*NET, *CUDA, *flags, "--cuda-graph", code=2)
+            self.assertIn(error, said)
 
 
 if __name__ == "__main__":

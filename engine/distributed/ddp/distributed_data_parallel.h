@@ -52,6 +52,10 @@ class DistributedDataParallel : public nn::Module {
   };
   NoSync no_sync() { return NoSync(*this); }
 
+  /// Makes the next forward pass broadcast the buffers. Must be called if a step may
+  /// change them without a call of `forward`: one that is replayed (step_graph.h).
+  void buffers_have_changed() { buffers_may_differ_ = true; }
+
   /// Returns the bytes of buffers that the last forward pass broadcast; for the trace.
   int64_t last_broadcast_bytes() const { return last_broadcast_bytes_; }
 

@@ -12,8 +12,8 @@ namespace lockstep::test {
 
 inline constexpr Device kGpu{DeviceType::cuda, 0};
 
-/// The test parameter is `Simulated` or `Real`. A process supports only one of them, so
-/// ctest runs each test in a separate process.
+/// The test parameter is `Simulated` or `Real`. A process supports only one of them:
+/// the other's tests are skipped. ctest runs each test in a separate process.
 class OnCuda : public testing::TestWithParam<const char*> {
  protected:
   bool real() const { return std::string(GetParam()) == "Real"; }

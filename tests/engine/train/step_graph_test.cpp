@@ -2,10 +2,14 @@
 // between the steps.
 #include "engine/train/step_graph.h"
 
+#include <thread>
+
 #include "engine/data/generated.h"
+#include "engine/distributed/collectives/make_communicator.h"
 #include "engine/runtime/pinned_memory.h"
 #include "engine/train/trainer.h"
 #include "tests/engine/backends/cuda_device.h"
+#include "tests/engine/distributed/ranks.h"
 #include "tests/engine/parallel/nets.h"
 #include "tests/engine/values.h"
 #include "tracer/record/collect.h"
@@ -15,6 +19,7 @@ namespace {
 
 constexpr int64_t kSize = 8, kClasses = 5, kPictures = 22, kBatch = 4;
 constexpr int kEpochs = 3;
+constexpr Milliseconds kTimeout{20'000};
 
 class StepGraphs : public test::OnCuda {
  protected:
@@ -36,13 +41,14 @@ nn::ModulePtr small_net() {
 }
 
 /// Batches are in pinned memory, as in `train`.
-std::unique_ptr<data::DataLoader> loader() {
+std::unique_ptr<data::DataLoader> loader(int64_t pictures, uint64_t seed) {
   return std::make_unique<data::DataLoader>(
       std::make_shared<data::Generated>(std::vector<int64_t>{3, kSize, kSize}, kClasses,
-                                        kPictures),
+                                        pictures),
       data::LoaderOptions{
           .batch_size = kBatch,
           .shuffle = true,
+          .seed = seed,
           .memory = runtime::context(test::kGpu).driver()->pinned_memory()});
 }
 
@@ -55,11 +61,17 @@ struct Trained {
 /// Tensors with the sizes of activations, created before a step and read after it.
 class Neighbours {
  public:
+  explicit Neighbours(parallel::Devices devices) : devices_(std::move(devices)) {}
   void make() {
     tensors_.clear();
-    for (const Shape& sizes : {Shape{4, 8, 8, 8}, Shape{4, 8, 4, 4}, Shape{4, 128},
-                               Shape{4, 5}, Shape{8}, Shape{4, 3, 8, 8}}) {
-      tensors_.push_back(ops::full_like(Tensor::empty(sizes, test::kGpu), 7));
+    for (const Device device : devices_) {
+      for (const int64_t rows : {1, 2, 4}) {
+        for (const Shape& sizes :
+             {Shape{rows, 8, 8, 8}, Shape{rows, 8, 4, 4}, Shape{rows, 128},
+              Shape{rows, 5}, Shape{8}, Shape{rows, 3, 8, 8}}) {
+          tensors_.push_back(ops::full_like(Tensor::empty(sizes, device), 7));
+        }
+      }
     }
   }
   void expect_untouched() const {
@@ -69,30 +81,39 @@ class Neighbours {
   }
 
  private:
+  const parallel::Devices devices_;
   Tensors tensors_;
 };
 
-Trained trained(bool graph) {
-  const nn::ModulePtr net = small_net();
+TrainerOptions options_for(Mode mode, int devices, bool graph) {
   TrainerOptions options;
-  options.devices = {test::kGpu};
+  options.mode = mode;
+  for (int d = 0; d < devices; ++d) options.devices.push_back({DeviceType::cuda, d});
+  options.input_on_device0 = is_data_parallel(mode);
   options.quiet = true;
+  options.warn = false;
   options.graph = graph;
   options.optimizer = optim::SgdOptions{0.05, 0.9, 1e-4};
+  return options;
+}
+
+Trained trained(const TrainerOptions& options, int64_t pictures = kPictures,
+                uint64_t seed = 0) {
+  const nn::ModulePtr net = small_net();
   Trainer trainer(net, options);
   Trained result;
-  Neighbours neighbours;
+  Neighbours neighbours(options.devices);
   trainer.before_step = [&](int64_t) { neighbours.make(); };
   trainer.after_step = [&](const StepResult& step) {
     result.losses.push_back(step.loss);
     result.losses.push_back(step.acc1);
     neighbours.expect_untouched();
   };
-  const auto pictures = loader();
+  const auto batches = loader(pictures, seed);
   for (int epoch = 0; epoch < kEpochs; ++epoch) {
     if (epoch == 2) trainer.set_lr(0.01);
-    trainer.train_epoch(*pictures, epoch);
-    trainer.validate(*pictures);
+    trainer.train_epoch(*batches, epoch);
+    trainer.validate(*batches);
   }
   for (auto& [name, tensor] : net->named_parameters()) {
     result.tensors.push_back(test::values_of(tensor));
@@ -104,28 +125,128 @@ Trained trained(bool graph) {
   return result;
 }
 
-TEST_P(StepGraphs, AStepReplayedIsTheStepItself) {
-  const Trained mine = trained(true), theirs = trained(false);
-  EXPECT_EQ(theirs.replays, 0);
-  // An epoch's smaller last batch and the first step with a new learning rate are run,
-  // not replayed.
-  EXPECT_EQ(mine.replays, 4 + 5 + 4);
+void expect_same(const Trained& mine, const Trained& theirs, double tolerance) {
   ASSERT_EQ(mine.losses.size(), theirs.losses.size());
   for (size_t i = 0; i < mine.losses.size(); ++i) {
-    EXPECT_NEAR(mine.losses[i], theirs.losses[i], tolerance() * theirs.losses[i]) << i;
+    EXPECT_NEAR(mine.losses[i], theirs.losses[i], tolerance * theirs.losses[i]) << i;
   }
   for (size_t i = 0; i < mine.tensors.size(); ++i) {
     EXPECT_LE(
         test::distance(test::vector(mine.tensors[i]), test::vector(theirs.tensors[i])),
-        tolerance())
+        tolerance)
         << i;
+  }
+}
+
+TEST_P(StepGraphs, AStepReplayedIsTheStepItself) {
+  const Trained mine = trained(options_for(Mode::single, 1, true));
+  const Trained theirs = trained(options_for(Mode::single, 1, false));
+  EXPECT_EQ(theirs.replays, 0);
+  // An epoch's smaller last batch and the first step with a new learning rate are run,
+  // not replayed.
+  EXPECT_EQ(mine.replays, 4 + 5 + 4);
+  expect_same(mine, theirs, tolerance());
+}
+
+/// Three simulated GPUs have a library for broadcast and reduce; two copy. All devices
+/// and all their copies are in one graph.
+TEST_P(StepGraphs, AStepOfDataParallelIsOneGraph) {
+  for (const Mode mode : {Mode::dp, Mode::dp_criterion}) {
+    for (const int devices : {2, int{test::kGpus}}) {
+      for (const bool loss_in_forward : {false, true}) {
+        if (loss_in_forward && mode == Mode::dp) continue;
+        SCOPED_TRACE(std::string(name(mode)) + " on " + std::to_string(devices));
+        TrainerOptions options = options_for(mode, devices, false);
+        options.loss_in_forward = loss_in_forward;
+        const Trained theirs = trained(options);
+        options.graph = true;
+        const Trained mine = trained(options);
+        EXPECT_EQ(mine.replays, 4 + 5 + 4);
+        expect_same(mine, theirs, tolerance());
+      }
+    }
+  }
+}
+
+/// Each rank replays its step, with its collectives. The second step is not captured,
+/// since DDP rebuilds its buckets in it. Ranks have different batches; no batch of an
+/// epoch is smaller, so that evaluations follow replayed steps.
+TEST_P(StepGraphs, AStepOfDdpIsOneGraphPerRank) {
+  const int size = real() ? 1 : int{test::kGpus};
+  for (const bool sync_bn : {false, true}) {
+    const auto all_trained = [&](bool graph) {
+      const auto store = std::make_shared<distributed::HashStore>(kTimeout);
+      std::vector<Trained> results(size);
+      std::vector<std::jthread> ranks;
+      for (int rank = 0; rank < size; ++rank) {
+        ranks.emplace_back([&, rank] {
+          const Device device{DeviceType::cuda, rank};
+          TrainerOptions options = options_for(Mode::ddp, 1, graph);
+          options.devices = {device};
+          options.sync_bn = sync_bn;
+          options.group = std::make_shared<distributed::ProcessGroup>(
+              distributed::try_nccl({.backend = "nccl",
+                                     .store = store,
+                                     .rank = rank,
+                                     .size = size,
+                                     .timeout = kTimeout,
+                                     .device = device}));
+          results[rank] = trained(options, 5 * kBatch, rank);
+        });
+      }
+      ranks.clear();
+      return results;
+    };
+    const std::vector<Trained> mine = all_trained(true), theirs = all_trained(false);
+    for (int rank = 0; rank < size; ++rank) {
+      SCOPED_TRACE(rank);
+      EXPECT_EQ(mine[rank].replays, 3 + 5 + 3);
+      expect_same(mine[rank], theirs[rank], tolerance());
+    }
+  }
+}
+
+/// The ring moves data by what its host threads do, which a graph cannot repeat.
+TEST_P(StepGraphs, TheRingIsRefused) {
+  const std::string said = test::message_of([] {
+    test::on_ranks({2, test::Wire::local, DeviceType::cuda}, [](test::Rank& rank) {
+      TrainerOptions options = options_for(Mode::ddp, 1, true);
+      options.devices = {rank.device};
+      options.group = rank.group;
+      const Trainer trainer(small_net(), options);
+    });
+  });
+  EXPECT_NE(said.find("omit --cuda-graph"), std::string::npos) << said;
+}
+
+/// The host cannot have a result that is not computed yet, and would wait forever.
+TEST_P(StepGraphs, AStepThatReadsAResultIsRefused) {
+  const Tensor x =
+      test::on(test::kGpu, test::signed_tensor("x", {4, 6}, 1, DType::f32));
+  runtime::DeviceContext& device = runtime::context(test::kGpu);
+  const std::vector<std::function<void(const Tensor&)>> reads{
+      [&](const Tensor&) { device.synchronize(); },
+      [](const Tensor& result) { test::values_of(result); }};
+  for (const auto& read : reads) {
+    StepGraph graph({test::kGpu});
+    const auto run = [&] {
+      graph.run(x, x, 0.1, [&](const Tensor& in, const Tensor&) {
+        const Tensor twice = ops::scale(in, 2);
+        read(twice);
+        return StepTensors{.output = twice};
+      });
+    };
+    run();
+    const std::string said = test::message_of(run);
+    EXPECT_NE(said.find("omit --cuda-graph"), std::string::npos) << said;
+    test::message_of([&] { device.rethrow(); });  // the copy has failed, too
   }
 }
 
 /// Recording requires that every kernel is launched individually.
 TEST_P(StepGraphs, ATracedStepIsNotReplayed) {
   tracer::start_recording();
-  const Trained mine = trained(true);
+  const Trained mine = trained(options_for(Mode::single, 1, true));
   tracer::stop_recording();
   tracer::collect();
   EXPECT_EQ(mine.replays, 0);
@@ -134,7 +255,7 @@ TEST_P(StepGraphs, ATracedStepIsNotReplayed) {
 TEST_P(StepGraphs, DropoutIsRefused) {
   const Tensor x =
       test::on(test::kGpu, test::signed_tensor("x", {4, 6}, 1, DType::f32));
-  StepGraph graph;
+  StepGraph graph({test::kGpu});
   const std::string said = test::message_of([&] {
     graph.run(x, x, 0.1, [](const Tensor& in, const Tensor&) {
       return StepTensors{.output = ops::dropout(in, 0.5, true)};
@@ -147,7 +268,7 @@ TEST_P(StepGraphs, DropoutIsRefused) {
 TEST_P(StepGraphs, AFailureEndsTheCapture) {
   const Tensor x =
       test::on(test::kGpu, test::signed_tensor("x", {4, 6}, 1, DType::f32));
-  StepGraph graph;
+  StepGraph graph({test::kGpu});
   int calls = 0;
   const auto step = [&calls](const Tensor& in, const Tensor&) {
     const Tensor twice = ops::scale(in, 2);

@@ -3,9 +3,13 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstring>
+#include <future>
 #include <set>
 #include <stdexcept>
+#include <thread>
+#include <utility>
 
 #include "engine/backends/cuda/gpus.h"
 #include "engine/backends/cuda/queue.h"
@@ -156,14 +160,21 @@ void NcclCommunicator::recv(Buffer data, int from, const Collective& call) {
 
 /// Aborted work looks finished to the GPU, so the device is poisoned as well.
 void NcclCommunicator::abort(const std::string& why) {
+  ncclComm_t comm = nullptr;
   {
     std::lock_guard lock(mutex_);
     if (aborted_) return;
     aborted_ = why;
-    if (comm_) ncclCommAbort(comm_);
-    comm_ = nullptr;
+    comm = std::exchange(comm_, nullptr);
   }
   runtime::context(device_).poison("collective", why);
+  if (!comm) return;
+  // ncclCommAbort ends the kernels, and then waits until no graph refers to the
+  // communicator. The trainer destroys its graph once the poisoned device has told it.
+  std::packaged_task<void()> task([comm] { ncclCommAbort(comm); });
+  const std::future<void> ended = task.get_future();
+  std::thread(std::move(task)).detach();
+  ended.wait_for(std::chrono::seconds(5));
 }
 
 std::unique_ptr<Communicator> make_nccl(const CommunicatorOptions& options) {
