@@ -111,7 +111,7 @@ EventPtr Stream::leave_capture() {
 /// A captured task has not run, but other streams of the capture may wait for it. Until
 /// the capture ends, it does not count as done: memory that it uses on another stream
 /// must not be reused by a later task of the same graph.
-void Stream::capture(Task& task) {
+void Stream::add_to_capture(Task& task) {
   MarkPtr mark;
   try {
     std::lock_guard lock(*turn_);

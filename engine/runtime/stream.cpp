@@ -222,7 +222,7 @@ void Stream::hand_over(Task task) {
   if (turn) turn.unlock();
   task.run = {};  // destroys what the task kept alive before it counts as done
   task.call.reset();
-  if (capturing_) return capture(task);
+  if (capturing_) return add_to_capture(task);
   if (task.completes_on_return && !task.recorded()) {
     mark_launched();
     task.done->signal();

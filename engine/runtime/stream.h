@@ -97,8 +97,7 @@ class Stream {
   /// Returns the `call` of the held-back task that writes to `address`, or null.
   std::shared_ptr<void> held(const void* address);
 
-  // The parts of `capture` and `replay` (graph_capture.h). REQUIRES: the stream has a
-  // hardware queue.
+  // The parts of `capture` and `replay` (graph_capture.h), for hardware queues.
 
   /// From here on, tasks are captured. `turn` is locked around the calls that capture:
   /// CUDA's graphs are not thread-safe. Returns an event in the capture.
@@ -135,7 +134,7 @@ class Stream {
   void execute(Task& task);
   void emulate(Task& task);
   void hand_over(Task task);
-  void capture(Task& task);
+  void add_to_capture(Task& task);
   void forget_captured();
   bool must_be_marked(const Task& task);
   void mark_launched();
