@@ -48,23 +48,12 @@ class Event {
   bool wanted() const { return wanted_.load(std::memory_order_relaxed); }
 
   /// For hardware queues, must be called before `signal`, once the task has been
-  /// submitted to a queue; the task completes at `mark`.
-  void hand_over(MarkPtr mark) {
+  /// submitted to a queue; the task completes at `mark`. A `captured` task
+  /// (graph_capture.h) does not run: `signal` is called when the capture ends.
+  void hand_over(MarkPtr mark, bool captured = false) {
     mark_ = std::move(mark);
+    captured_ = captured;
     become(kHandedOver);
-  }
-
-  /// Like `hand_over`, for a task that was captured instead of being run: `mark` can be
-  /// waited for in the same capture only. `signal` must be called when that ends.
-  void capture(MarkPtr mark) {
-    captured_.store(true, std::memory_order_relaxed);
-    hand_over(std::move(mark));
-  }
-  /// Blocks until the task has been submitted. Returns whether it is part of a capture
-  /// that has not ended: then the host must not wait for it.
-  bool captured() const {
-    handed_over();
-    return captured_.load(std::memory_order_relaxed) && !done();
   }
 
   /// Blocks until `hand_over` or `signal` has been called. Returns the mark, or null if
@@ -72,6 +61,13 @@ class Event {
   const Mark* handed_over() const {
     state_.wait(kOpen, std::memory_order_acquire);
     return mark_.get();
+  }
+
+  /// Blocks as `handed_over` does. Returns whether the task is in a capture that has
+  /// not ended: then the host must not wait for it.
+  bool captured() const {
+    handed_over();
+    return captured_ && !done();
   }
 
   /// Returns the time at which the task ended (ns). REQUIRES: done().
@@ -90,9 +86,10 @@ class Event {
   }
 
   std::atomic<int> state_{kOpen};
-  std::atomic<bool> wanted_{false}, captured_{false};
-  MarkPtr mark_;       ///< written before kHandedOver
-  int64_t ended_ = 0;  ///< written before kDone
+  std::atomic<bool> wanted_{false};
+  MarkPtr mark_;           ///< written before kHandedOver
+  bool captured_ = false;  ///< likewise
+  int64_t ended_ = 0;      ///< written before kDone
   const std::vector<TraceEnd> ends_;
 };
 

@@ -119,7 +119,7 @@ void Stream::add_to_capture(Task& task) {
   } catch (const std::exception& error) {
     device_.poison(task.record.name, error.what());
   }
-  task.done->capture(std::move(mark));
+  task.done->hand_over(std::move(mark), true);
   captured_.push_back(std::move(task.done));
 }
 
