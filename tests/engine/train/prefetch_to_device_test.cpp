@@ -2,6 +2,7 @@
 // changes.
 #include <string>
 
+#include "engine/runtime/pinned_memory.h"
 #include "engine/train/trainer.h"
 #include "tests/engine/backends/cuda_device.h"
 #include "tests/engine/parallel/nets.h"
