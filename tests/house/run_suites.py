@@ -28,8 +28,11 @@ class Test:
         self.name = described["name"]
         command = described["command"]
         self.program = command[0]
-        self.id = next(word.removeprefix(FILTER) for word in command
-                       if word.startswith(FILTER))
+        filters = [word for word in command if word.startswith(FILTER)]
+        if not filters:
+            raise SystemExit(f"run_suites.py: {self.name} is not a test of GoogleTest, "
+                             "or is not built; fix: select others, as with -L engine")
+        self.id = filters[0].removeprefix(FILTER)
         self.folder = properties.get("WORKING_DIRECTORY")
         self.seconds = properties.get("TIMEOUT", 600)
         self.disabled = properties.get("DISABLED", False)

@@ -33,7 +33,7 @@ sys.exit(code)
 '''
 
 
-def run(*names):
+def run(*names, plain=""):
     """The exit code, the last line of count_tests, what both printed, and the log."""
     with tempfile.TemporaryDirectory() as folder:
         root = pathlib.Path(folder)
@@ -41,8 +41,9 @@ def run(*names):
         (root / "program").chmod(0o755)
         listed = ""
         for name in names:
-            listed += (f'add_test([=[{name}]=] "{root}/program" '
-                       f'"--gtest_filter={name}" "--gtest_also_run_disabled_tests")\n'
+            filters = "" if name == plain else f'"--gtest_filter={name}"'
+            listed += (f'add_test([=[{name}]=] "{root}/program" {filters} '
+                       f'"--gtest_also_run_disabled_tests")\n'
                        f'set_tests_properties([=[{name}]=] PROPERTIES '
                        f'WORKING_DIRECTORY "{root}" TIMEOUT 20)\n')
         (root / "CTestTestfile.cmake").write_text(listed)
@@ -82,6 +83,10 @@ class Suites(unittest.TestCase):
         code, last, said, _ = run("A.One", "A.CrashesTogether")
         self.assertEqual((code, last), (1, "1 passed, 1 failed, 0 skipped"))
         self.assertIn("together with its suite", said)
+
+    def test_another_kind_of_test_is_refused(self):
+        with self.assertRaisesRegex(SystemExit, "B.One is not a test of GoogleTest"):
+            run("A.One", "B.One", plain="B.One")
 
     def test_nothing_selected(self):
         self.assertEqual(run("A.LeftOut")[0], 1)
