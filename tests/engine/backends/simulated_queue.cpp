@@ -100,17 +100,18 @@ void FakeQueue::bind() { current_queue = this; }
 
 void FakeQueue::wait(const runtime::Mark& mark) {
   const auto other = static_cast<const FakeMark&>(mark).shared_from_this();
-  if (!other->capture) {
+  const std::shared_ptr<Capture> capture = other->capture.lock();
+  if (!other->captured) {
     if (capturing()) throw std::runtime_error("cudaErrorStreamCaptureIsolation");
     launch([other] { other->wait(); });
     return;
   }
-  if (other->capture->ended) throw std::runtime_error("cudaErrorCapturedEvent");
+  if (!capture || capture->ended) throw std::runtime_error("cudaErrorCapturedEvent");
   if (!capturing()) {
-    capture_ = other->capture;
+    capture_ = capture;
     covered_.clear();
   }
-  if (capture_ != other->capture) throw std::runtime_error("cudaErrorCaptureMerge");
+  if (capture_ != capture) throw std::runtime_error("cudaErrorCaptureMerge");
   for (const auto& [queue, length] : other->covered) {
     covered_[queue] = std::max(covered_[queue], length);
   }

@@ -26,11 +26,11 @@ using Covered = std::map<const FakeQueue*, size_t>;
 class FakeMark : public runtime::Mark, public std::enable_shared_from_this<FakeMark> {
  public:
   FakeMark() = default;
-  FakeMark(std::shared_ptr<Capture> in, Covered by)
-      : capture(std::move(in)), covered(std::move(by)) {}
+  FakeMark(std::weak_ptr<Capture> in, Covered by)
+      : captured(true), capture(std::move(in)), covered(std::move(by)) {}
 
   void wait() const override {
-    if (capture) throw std::runtime_error("cudaErrorCapturedEvent");
+    if (captured) throw std::runtime_error("cudaErrorCapturedEvent");
     reached_.wait(false, std::memory_order_acquire);
   }
   int64_t time() const override { return time_; }
@@ -42,8 +42,9 @@ class FakeMark : public runtime::Mark, public std::enable_shared_from_this<FakeM
     reached_.notify_all();
   }
 
-  const std::shared_ptr<Capture> capture;  ///< null: the mark is in a queue
-  const Covered covered;                   ///< in `capture`
+  const bool captured = false;
+  const std::weak_ptr<Capture> capture;  ///< which contains the mark, if `captured`
+  const Covered covered;                 ///< in `capture`
 
  private:
   std::atomic<bool> reached_{false};
