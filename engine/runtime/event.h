@@ -63,8 +63,7 @@ class Event {
     return mark_.get();
   }
 
-  /// Blocks as `handed_over` does. Returns whether the task is in a capture that has
-  /// not ended: then the host must not wait for it.
+  /// Blocks as `handed_over` does. Returns whether the task's capture has yet to end.
   bool captured() const {
     handed_over();
     return captured_ && !done();

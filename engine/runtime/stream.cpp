@@ -195,6 +195,7 @@ void Stream::emulate(Task& task) {
 void Stream::hand_over(Task task) {
   // What this task waits for may itself wait for the tasks launched so far.
   if (!task.waits.empty()) mark_launched();
+  // A capture's turn is not held while another worker must take it first.
   for (const EventPtr& event : task.waits) event->handed_over();
   MarkPtr began;
   std::unique_lock<std::mutex> turn;

@@ -3,7 +3,7 @@ do is refused."""
 
 import unittest
 
-from support import TempTest, read_trace, run
+from support import TempTest, content, read_trace, run
 
 TRAIN = ["train", "-a", "resnet20", "--dataset", "generated", "--image-size", 8, "-b",
          4, "--length", 24, "--steps", 4, "--device-type", "cpu"]
@@ -23,8 +23,7 @@ class PrefetchToDevice(TempTest):
     def weights(self, *flags):
         path = self.path("w.safetensors")
         run(*TRAIN, *flags, "--save", path)
-        with open(path, "rb") as file:
-            return file.read()
+        return content(path)
 
     def test_the_weights_are_the_same(self):
         for way, flags in WAYS.items():

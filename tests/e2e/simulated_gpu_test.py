@@ -5,7 +5,7 @@ import os
 import unittest
 
 from ranks import free_port
-from support import LOCKSTEP, TempTest, read_trace, run
+from support import LOCKSTEP, TempTest, content, read_trace, run
 
 FOLDER = os.path.join(os.path.dirname(LOCKSTEP), "tests", "simulated")
 CUDA = ["--device-type", "cuda", "--no-tf32"]
@@ -88,8 +88,7 @@ class SimulatedGpu(TempTest):
                 path = self.path(f"w{len(flags)}.safetensors")
                 self.run_there(*NET, *CUDA, "--image-size", 8, "-b", 6, *way, "--steps",
                                5, "--save", path, *flags)
-                with open(path, "rb") as file:
-                    saved.append(file.read())
+                saved.append(content(path))
             self.assertEqual(saved[0], saved[1], way)
 
     def test_steps_that_no_graph_can_repeat_are_refused(self):

@@ -21,7 +21,7 @@ memory_is_kept+=:glibc.malloc.mmap_threshold=1073741824
 
 usage() {
   echo 'usage: ./lockstep test [--quick] [--sanitize] [options of ctest]'
-  sed -n '3,6s/^# //p' "$root/tests/house/run_tests.bash"
+  sed -n '3,7s/^# //p' "$root/tests/house/run_tests.bash"
 }
 
 print_versions() {

@@ -345,6 +345,7 @@ class Wrapper(unittest.TestCase):
             done = self.start("test", word)
             self.expect(done, 0)
             self.assertIn("usage: ./lockstep test [--quick]", done.stdout)
+            self.assertTrue(done.stdout.endswith("have an effect.\n"), done.stdout)
         self.assertEqual(self.calls("ninja") + self.calls("ctest"), [])
 
     def test_test_fails_when_a_test_fails_or_none_ran(self):

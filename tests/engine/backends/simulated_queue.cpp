@@ -141,7 +141,6 @@ runtime::GraphPtr FakeQueue::end_capture() {
   auto graph = std::make_shared<FakeGraph>();
   graph->capture = capture_;
   capture_->ended = true;
-  std::lock_guard lock(capture_->mutex);
   for (const auto& [queue, lane] : capture_->lanes) {
     if (queue == this || covered_[queue] == lane.size()) continue;
     throw std::runtime_error("cudaErrorStreamCaptureUnjoined");

@@ -58,16 +58,13 @@ struct Captured {
   FakeMarkPtr awaited, reached;
 };
 
-/// The work of one or more queues that is captured instead of being run.
+/// The work of one or more queues that is captured instead of being run. As CUDA's
+/// graphs, it is not thread-safe: TSan finds calls that are concurrent.
 struct Capture {
-  std::mutex mutex;  ///< guards `lanes`, but not what they contain
   std::map<const FakeQueue*, std::vector<Captured>> lanes;
   std::atomic<bool> ended = false;
 
-  std::vector<Captured>& lane(const FakeQueue* queue) {
-    std::lock_guard lock(mutex);
-    return lanes[queue];
-  }
+  std::vector<Captured>& lane(const FakeQueue* queue) { return lanes[queue]; }
 };
 
 class FakeQueue : public runtime::Queue {
