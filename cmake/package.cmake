@@ -4,10 +4,10 @@
 set(private_libraries lib/lockstep)
 set(program_rpath "$ORIGIN/../${private_libraries}")
 set_target_properties(lockstep PROPERTIES INSTALL_RPATH ${program_rpath})
-set_target_properties(lockstep_engine lockstep_tracer PROPERTIES
+set_target_properties(lockstep_engine lockstep_tracer lockstep_record PROPERTIES
   INSTALL_RPATH "$ORIGIN")
 install(TARGETS lockstep RUNTIME DESTINATION bin COMPONENT program)
-install(TARGETS lockstep_engine lockstep_tracer
+install(TARGETS lockstep_engine lockstep_tracer lockstep_record
   LIBRARY DESTINATION ${private_libraries} COMPONENT program)
 if(TARGET lockstep_cuda)
   set_target_properties(lockstep_cuda PROPERTIES INSTALL_RPATH "$ORIGIN")

@@ -234,6 +234,18 @@ TEST(KinetoImport, ARecordingOfTheHostAloneHasNoDevice) {
   EXPECT_EQ(text.find("1 device"), std::string::npos) << text;
 }
 
+TEST(KinetoImport, ARecordingOfTheHostAloneHasNoTablesOfDevices) {
+  const Trace trace = imported(R"([
+    {"ph":"X","cat":"user_annotation","name":"ProfilerStep#1","ts":1,"dur":9,"pid":1},
+    {"ph":"X","cat":"cpu_op","name":"aten::add","ts":2,"dur":2,"pid":1}])");
+  const std::string text = summary_text(summarize(trace));
+  EXPECT_NE(text.find("no copies were recorded"), std::string::npos) << text;
+  EXPECT_NE(text.find("No device recorded anything"), std::string::npos) << text;
+  for (const char* table : {"busy:", "bytes per port", "kernels on"}) {
+    EXPECT_EQ(text.find(table), std::string::npos) << table << " in\n" << text;
+  }
+}
+
 TEST(KinetoImport, SummaryNamesNoBrake) {
   const Summary summary = summarize(imported());
   ASSERT_EQ(summary.train.steps.size(), 1u);
