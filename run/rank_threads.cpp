@@ -166,6 +166,32 @@ std::unique_ptr<distributed::Communicator> communicator(
                                              "default");
 }
 
+/// The ranks' groups. A failed rank aborts them all: NCCL's abort ends the collectives
+/// of one rank, and the others' wait for them.
+class Groups {
+ public:
+  using GroupPtr = std::shared_ptr<distributed::ProcessGroup>;
+
+  void add(GroupPtr group) {
+    std::lock_guard lock(mutex_);
+    if (!failure_.empty()) group->communicator().abort(failure_);
+    groups_.push_back(std::move(group));
+  }
+  void abort(const std::string& why) {
+    std::lock_guard lock(mutex_);
+    failure_ = why;
+    std::vector<std::jthread> aborts;  // at once: each may wait for the others
+    for (const GroupPtr& group : groups_) {
+      aborts.emplace_back([&group, &why] { group->communicator().abort(why); });
+    }
+  }
+
+ private:
+  std::mutex mutex_;
+  std::string failure_;
+  std::vector<GroupPtr> groups_;
+};
+
 /// Names the rank if the model failed on it; other errors concern all ranks alike.
 [[noreturn]] void rethrow(const std::exception_ptr& error, tracer::Traceback traceback,
                           int rank) {
@@ -198,6 +224,7 @@ int train_in_threads(const RunConfig& c, const DataSets& data, tracer::Trace* tr
     tracer::claim_device(device.index, device.index);
   }
   Gate gate(world);
+  Groups groups;
   std::mutex mutex;
   std::exception_ptr first_error;
   tracer::Traceback traceback;  // of `first_error`
@@ -241,6 +268,7 @@ int train_in_threads(const RunConfig& c, const DataSets& data, tracer::Trace* tr
     try {
       place.group = std::make_shared<distributed::ProcessGroup>(
           communicator(c, {c.device.type, rank}, hub, store, rank, timeout));
+      groups.add(place.group);
       if (rank == 0 && !c.output.quiet) say_what_runs(c, data, devices_of(c), place);
       const int result = train_rank(c, data, place, hooks, rank == 0 ? trace : nullptr);
       if (rank == 0) code = result;
@@ -258,8 +286,7 @@ int train_in_threads(const RunConfig& c, const DataSets& data, tracer::Trace* tr
           "rank " + std::to_string(rank) + " failed: " + error.what();
       if (shared) shared->abandon(why);
       if (servers) servers->abort(why);
-      if (!place.group) return;  // no rank waits for this one
-      place.group->communicator().abort(why);
+      groups.abort(why);
     }
   };
   std::vector<std::thread> threads;

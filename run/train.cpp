@@ -74,6 +74,7 @@ void configure(const RunConfig& c) {
     runtime.threads_per_device = mode_of(c) == train::Mode::single ? cores : 1;
   }
   runtime.launch_blocking = c.device.launch_blocking;
+  runtime.device_groups = !c.device.cuda_graph;  // see docs/cuda.md
   backend_options().conv = c.device.conv;
   backend_options().benchmark = c.device.benchmark;
   backend_options().deterministic = c.device.deterministic;
@@ -286,6 +287,9 @@ int finish(const RunConfig& c, const train::Trainer& trainer, int64_t skipped) {
   const std::string shared = trainer.sharing() ? trainer.sharing()->report() : "";
   if (!shared.empty() && !output.quiet && !c.evaluate) {
     fmt::print("=> shared model: {}\n", shared);
+  }
+  if (c.device.cuda_graph && !output.quiet && !c.evaluate) {
+    fmt::print("=> steps replayed as a CUDA graph: {}\n", trainer.graph().replays());
   }
   if (skipped > 0) {
     fmt::print(stderr, "lockstep: skipped bad images {} times\n", skipped);

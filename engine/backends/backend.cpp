@@ -2,6 +2,7 @@
 
 #include <source_location>
 #include <stdexcept>
+#include <utility>
 
 #include "engine/backends/load_cuda.h"
 #include "engine/backends/null/null_backend.h"
@@ -80,30 +81,56 @@ size_t Backend::Hash::operator()(const PlanRequest& request) const {
   return hash;
 }
 
-PlanPtr Backend::plan(const PlanRequest& request, const std::function<void()>& drain) {
-  std::unique_lock lock(mutex_);
-  if (drain && times_kernels(request.code) && !cache_.contains(request)) {
-    // Without the lock: the work may wait for a message from another rank of this
-    // process, which needs plans, too, before it can send it.
-    lock.unlock();
-    drain();
-    lock.lock();
+namespace {
+thread_local std::optional<Device> device_of_plan;
+}  // namespace
+
+std::optional<Device> Backend::planning_device() { return device_of_plan; }
+
+PlanPtr Backend::plan(const PlanRequest& request, std::optional<Device> device,
+                      const std::function<void()>& drain) {
+  if (PlanPtr plan = cached(request)) return plan;
+  const bool timed = times_kernels(request.code);
+  // Without the lock: the work may wait for a message from another rank of this
+  // process, which needs plans, too, before it can send it.
+  if (timed && drain) drain();
+  if (plans_concurrently() && !timed) {  // loading a kernel may wait for such work
+    PlanPtr made = make(request, device);
+    const std::lock_guard lock(mutex_);
+    return cache_.try_emplace(request, std::move(made)).first->second;
   }
+  const std::lock_guard lock(mutex_);
   PlanPtr& slot = cache_[request];
-  if (!slot) {
-    tracer::HostEvent event("op", "lockstep::create_plan");
-    event.arg({tracer::keys::kernel, name(request.code)});
-    const auto here = std::source_location::current();
-    event.arg({tracer::keys::file, here.file_name()});
-    event.arg({tracer::keys::line, int64_t{here.line()}});
-    try {
-      slot = make_plan(request);
-    } catch (...) {
-      cache_.erase(request);
-      throw;
-    }
+  try {
+    if (!slot) slot = make(request, device);
+  } catch (...) {
+    cache_.erase(request);
+    throw;
   }
   return slot;
+}
+
+PlanPtr Backend::cached(const PlanRequest& request) {
+  const std::lock_guard lock(mutex_);
+  const auto found = cache_.find(request);
+  return found == cache_.end() ? nullptr : found->second;
+}
+
+PlanPtr Backend::make(const PlanRequest& request, std::optional<Device> device) {
+  tracer::HostEvent event("op", "lockstep::create_plan");
+  event.arg({tracer::keys::kernel, name(request.code)});
+  const auto here = std::source_location::current();
+  event.arg({tracer::keys::file, here.file_name()});
+  event.arg({tracer::keys::line, int64_t{here.line()}});
+  const auto outer = std::exchange(device_of_plan, device);
+  try {
+    PlanPtr made = make_plan(request);
+    device_of_plan = outer;
+    return made;
+  } catch (...) {
+    device_of_plan = outer;
+    throw;
+  }
 }
 
 void Backend::clear_cache() {

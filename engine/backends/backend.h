@@ -12,6 +12,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
@@ -122,12 +123,13 @@ struct PlanRequest {
 struct Backend {
   virtual ~Backend() = default;
 
-  /// Returns the cached plan or creates one, which may take milliseconds (JIT).
-  /// `drain` waits for the work that the caller has enqueued on its device; it is
-  /// called before a plan whose kernels are timed, since running work would disturb the
-  /// times and change the choice from run to run. Meanwhile other threads can get
-  /// plans.
-  PlanPtr plan(const PlanRequest& request, const std::function<void()>& drain = {});
+  /// Returns the cached plan or creates one, which may take milliseconds (JIT). It is
+  /// made on `device`, if given, and can be used on every device of this kind. `drain`
+  /// waits for the work that the caller has enqueued on its device; it is called before
+  /// a plan whose kernels are timed, since running work would disturb the times and
+  /// change the choice from run to run. Meanwhile other threads can get plans.
+  PlanPtr plan(const PlanRequest& request, std::optional<Device> device = {},
+               const std::function<void()>& drain = {});
 
   /// Prepares a worker thread to run kernels with `threads` threads.
   virtual void prepare_thread(int threads) { (void)threads; }
@@ -157,13 +159,23 @@ struct Backend {
   /// Discards all cached plans. Must be called after options have changed.
   void clear_cache();
 
+  /// Returns the device for which the calling thread is making a plan, if it was given.
+  static std::optional<Device> planning_device();
+
  protected:
   virtual PlanPtr make_plan(const PlanRequest& request) = 0;
 
   /// Returns true if `make_plan` times kernels to choose one (`--benchmark`).
   virtual bool times_kernels(OpCode) const { return false; }
 
+  /// Returns true if several threads may call `make_plan`, unless it times kernels.
+  /// REQUIRES: plans for equal requests are equal.
+  virtual bool plans_concurrently() const { return false; }
+
  private:
+  PlanPtr cached(const PlanRequest& request);
+  PlanPtr make(const PlanRequest& request, std::optional<Device> device);
+
   struct Hash {
     size_t operator()(const PlanRequest& request) const;
   };

@@ -64,6 +64,7 @@ runtime::EventPtr receive(const Tensor& x, const Tensor& destination,
   describe_copy(task, x.spec(), x.device(), destination.device(), label);
   runtime::PinnedMemory* pinned = pinned_source(x, destination.device());
   task.run = mover(x, destination, pinned != nullptr);
+  task.uses_host_memory = x.device().is_host();
   if (!x.device().is_host()) {
     task.waits.push_back(runtime::context(x.device()).compute().record_event());
     x.storage()->record_stream(receiver.copy());
@@ -88,6 +89,7 @@ Tensor send_to_host(const Tensor& x, const CopyLabel& label, const char* why_wai
   task.host_lane = tracer::host_lane("from " + x.device().str());
   task.run = mover(x, result, false);
   task.completes_on_return = true;  // see Driver::copy
+  task.uses_host_memory = true;
   task.waits.push_back(sender.compute().record_event());
   x.storage()->record_stream(sender.copy());
   runtime::host_wait(sender.copy().enqueue(std::move(task)), why_wait);

@@ -28,12 +28,14 @@ bool any_overlaps(const std::vector<View>& views, const void* data, size_t bytes
 }
 
 /// Replaces the request of `call`, which writes `x`; `extend` appends the arguments.
-/// Returns false and changes nothing if the call is no longer held back.
+/// Returns false and changes nothing if the call is no longer held back, or if a larger
+/// workspace would lie on what it reads: without gradients, that memory is free by now.
 bool amend(const std::shared_ptr<KernelCall>& call, const Tensor& x,
            const PlanRequest& request, const PlanPtr& plan,
            const std::function<void()>& extend) {
   runtime::DeviceContext& device = runtime::context(x.device());
   void* workspace = device.workspace(plan->workspace);
+  if (any_overlaps(call->in, workspace, plan->workspace)) return false;
   return device.compute().amend(x.view().data, [&](runtime::Task& task) {
     call->plan = plan;
     call->request = request;
@@ -51,7 +53,7 @@ bool fuse_relu(const Tensor& x, bool& covers_backward) {
   if (!call || call->request.attributes.relu) return false;
   PlanRequest request = call->request;
   request.attributes.relu = true;
-  const PlanPtr plan = backend.plan(request);
+  const PlanPtr plan = backend.plan(request, x.device());
   const bool keep_mask = static_cast<bool>(call->absorb_relu);
   Tensor mask;
   if (keep_mask && !plan->extra.empty()) {
@@ -81,7 +83,7 @@ bool fuse_relu_backward(const Tensor& dy, const Tensor& y) {
   }
   PlanRequest request = call->request;
   request.in.push_back(y.spec());
-  return amend(call, dy, request, backend.plan(request),
+  return amend(call, dy, request, backend.plan(request, dy.device()),
                [&] { call->in.push_back(y.view()); });
 }
 
@@ -97,7 +99,7 @@ bool fuse_add(const Tensor& a, const Tensor& b) {
   PlanRequest request = call->request;
   request.in.resize(kSummand, spec_or_absent(Tensor()));
   request.in.push_back(b.spec());
-  return amend(call, a, request, backend.plan(request), [&] {
+  return amend(call, a, request, backend.plan(request, a.device()), [&] {
     call->in.resize(kSummand);
     call->in.push_back(b.view());
   });
@@ -146,7 +148,7 @@ bool take_place_of_sum(runtime::DeviceContext& device,
     request.in.push_back(summand);
   }
   keep_apart(results, *call, *sum);
-  const PlanPtr plan = device.backend().plan(request);
+  const PlanPtr plan = device.backend().plan(request, device.device());
   void* workspace = device.workspace(plan->workspace);
   if (any_overlaps(sum->in, workspace, plan->workspace)) return false;
   return device.compute().replace_held(dy.view().data, [&](runtime::Task& task) {

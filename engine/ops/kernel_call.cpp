@@ -122,7 +122,7 @@ std::shared_ptr<KernelCall> prepare(runtime::DeviceContext& device, OpCode code,
     call->request.in.push_back(spec_or_absent(tensor));
     call->in.push_back(tensor.defined() ? tensor.view() : View());
   }
-  call->plan = device.backend().plan(call->request, [&device] {
+  call->plan = device.backend().plan(call->request, device.device(), [&device] {
     // Not the comm stream: its collectives may wait for a rank that is draining, too.
     for (runtime::Stream* stream : {&device.compute(), &device.copy()}) {
       const runtime::EventPtr end = stream->record_event();

@@ -38,6 +38,7 @@ void wait_if_blocking(const Tensors& parts) {
 
 DeviceGroup* device_group(const Devices& devices) {
   if (devices.size() < 2 || devices[0].type != DeviceType::cuda) return nullptr;
+  if (!runtime::options().device_groups) return nullptr;
   const CudaModule& cuda = cuda_module();
   if (!cuda.make_device_group) return nullptr;
   static std::mutex mutex;

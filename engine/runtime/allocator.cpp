@@ -168,6 +168,18 @@ void Allocator::use_pool(MemoryPool pool) {
   pool_ = pool;
 }
 
+void Allocator::graph_begins() {
+  std::lock_guard lock(mutex_);
+  ++graphs_;
+}
+
+void Allocator::graph_ends() {
+  std::lock_guard lock(mutex_);
+  if (--graphs_ > 0) return;
+  for (auto& [capacity, free] : free_) free.pool = MemoryPool::common;
+  for (Pending& pending : pending_) pending.block.pool = MemoryPool::common;
+}
+
 void Allocator::recategorize(Block& block, MemoryCategory category) {
   std::lock_guard lock(mutex_);
   if (block.category == category) return;
@@ -219,6 +231,11 @@ int64_t Allocator::live_bytes(MemoryCategory category) const {
 void Allocator::reset_peak() {
   std::lock_guard lock(mutex_);
   peak_ = total_;
+}
+
+int64_t Allocator::held_bytes() const {
+  std::lock_guard lock(mutex_);
+  return held_;
 }
 
 }  // namespace lockstep::runtime

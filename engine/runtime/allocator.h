@@ -72,6 +72,10 @@ class Allocator {
 
   /// Sets the pool for later allocations; a freed block returns to its original pool.
   void use_pool(MemoryPool pool);
+  /// Count the graphs that replay on the device. After the last one, the graphs' free
+  /// blocks are common ones.
+  void graph_begins();
+  void graph_ends();
 
   /// Moves the block to another category of the memory counters.
   void recategorize(Block& block, MemoryCategory category);
@@ -82,6 +86,8 @@ class Allocator {
   int64_t peak_bytes() const;
   int64_t live_bytes(MemoryCategory category) const;
   void reset_peak();
+  /// Returns the bytes obtained from the system: live ones and free blocks.
+  int64_t held_bytes() const;
 
  private:
   void release(Block* block);
@@ -108,6 +114,7 @@ class Allocator {
   Driver* const driver_;
   mutable std::mutex mutex_;  ///< guards the members below
   MemoryPool pool_ = MemoryPool::common;
+  int graphs_ = 0;
   std::multimap<size_t, Free> free_;  ///< by capacity
   std::vector<Pending> pending_;      ///< freed, but other streams may still use them
   int64_t held_ = 0;  ///< bytes obtained from the system, including free blocks

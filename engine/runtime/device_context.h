@@ -21,6 +21,7 @@ struct Options {
   int threads_per_device = 1;    ///< threads and core tokens per kernel
   int cores = 0;                 ///< core tokens of the process; 0: one per core
   bool launch_blocking = false;  ///< wait for each kernel (CUDA_LAUNCH_BLOCKING)
+  bool device_groups = true;     ///< DataParallel may use NCCL (device_group.h)
 };
 Options& options();
 
@@ -84,7 +85,7 @@ class DeviceContext {
 DeviceContext& context(Device device);
 
 /// Waits for `event` on the calling host thread and records a `sync` event. `why` is
-/// one of item, device, stream, join, queue. Throws std::runtime_error if the event's
+/// one of item, device, stream. Throws std::runtime_error if the event's
 /// task is being captured (graph_capture.h), since it has no result yet.
 void host_wait(const EventPtr& event, const char* why);
 

@@ -1,5 +1,6 @@
 #include "engine/runtime/stream.h"
 
+#include <stdexcept>
 #include <utility>
 
 #include "engine/runtime/completion_thread.h"
@@ -66,6 +67,9 @@ void Stream::wait(const EventPtr& event) {
 EventPtr Stream::record_event() {
   std::lock_guard lock(mutex_);
   release_held();
+  if (hardware_ && !tracer::recording()) {  // an empty task would idle the device
+    std::erase_if(pending_waits_, [](const EventPtr& event) { return event->done(); });
+  }
   if (pending_waits_.empty()) {
     last_->want();
     return last_;
@@ -204,6 +208,11 @@ void Stream::hand_over(Task task) {
     for (const EventPtr& event : task.waits) {
       const Mark* mark = event->handed_over();
       if (mark && !event->done()) hardware_->wait(*mark);
+    }
+    if (capturing_ && task.uses_host_memory) {
+      throw std::runtime_error(
+          "CUDA graphs replay copies from and to the host without the host's part in "
+          "them; fix: omit --cuda-graph");
     }
     if (!device_.poisoned() || task.shared) {
       if (task.recorded()) began = hardware_->mark(true);

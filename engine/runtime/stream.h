@@ -34,8 +34,9 @@ struct Task {
   /// with copies to the host.
   bool completes_on_return = false;
   bool shared = false;  ///< runs even on a failed device: other devices wait for it
-  const void* writes = nullptr;  ///< address of the first output; see `amend`
-  std::shared_ptr<void> call;    ///< data used by `run`; kept alive by the task
+  bool uses_host_memory = false;  ///< a graph must not repeat it: refused in a capture
+  const void* writes = nullptr;   ///< address of the first output; see `amend`
+  std::shared_ptr<void> call;     ///< data used by `run`; kept alive by the task
 
   int host_lane = -1;             ///< ≥ 0: the event is on that lane of the host (d2h)
   tracer::Record record;          ///< its event; id kNone: not recorded

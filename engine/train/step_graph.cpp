@@ -1,6 +1,7 @@
 #include "engine/train/step_graph.h"
 
 #include <stdexcept>
+#include <utility>
 
 #include "engine/ops/copy.h"
 #include "engine/ops/ops.h"
@@ -45,6 +46,15 @@ uint64_t dropout_calls(const std::vector<Device>& devices) {
 
 }  // namespace
 
+StepGraph::~StepGraph() {
+  if (!owns_memory_) return;
+  graph_ = nullptr;
+  images_ = labels_ = {};
+  results_ = {};
+  workspaces_.clear();
+  for (Device device : devices_) runtime::context(device).allocator().graph_ends();
+}
+
 StepTensors StepGraph::run(const Tensor& images, const Tensor& labels, double lr,
                            const Step& step) {
   if (graph_ && lr == lr_ && images.sizes() != sizes_) {
@@ -81,6 +91,9 @@ StepTensors StepGraph::run_uncaptured(const Tensor& images, const Tensor& labels
 void StepGraph::capture(const Tensor& images, const Tensor& labels, const Step& step) {
   images_ = Tensor::empty(images.spec(), images.device());
   labels_ = Tensor::empty(labels.spec(), labels.device());
+  if (!std::exchange(owns_memory_, true)) {
+    for (Device device : devices_) runtime::context(device).allocator().graph_begins();
+  }
   const GraphMemory memory(devices_);
   const auto capture_step = [&] { results_ = step(images_, labels_); };
   graph_ = runtime::capture(streams_of(devices_), capture_step);

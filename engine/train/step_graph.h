@@ -35,6 +35,8 @@ class StepGraph {
   /// second step.
   explicit StepGraph(std::vector<Device> devices, int warm_ups = 1)
       : devices_(std::move(devices)), warm_ups_(warm_ups) {}
+  ~StepGraph();
+  StepGraph(const StepGraph&) = delete;
 
   /// Forward, loss, backward and optimizer step.
   using Step = std::function<StepTensors(const Tensor& images, const Tensor& labels)>;
@@ -57,6 +59,7 @@ class StepGraph {
   const int warm_ups_;
   Shape sizes_;
   double lr_ = -1;
+  bool owns_memory_ = false;  ///< in the devices' pools for graphs
   int warmed_up_ = 0;  ///< steps of this size and learning rate that ran uncaptured
   runtime::GraphPtr graph_;
   Tensor images_, labels_;  ///< inputs of the graph

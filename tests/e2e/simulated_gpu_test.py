@@ -2,7 +2,9 @@
 the command line to the trace. Its kernels are loops, so nets and batches are tiny."""
 
 import os
+import struct
 import unittest
+import zlib
 
 from ranks import free_port
 from support import LOCKSTEP, TempTest, content, read_trace, run
@@ -11,6 +13,14 @@ FOLDER = os.path.join(os.path.dirname(LOCKSTEP), "tests", "simulated")
 CUDA = ["--device-type", "cuda", "--no-tf32"]
 NET = ["train", "-a", "resnet20", "--dataset", "generated", "--lr", 0.001,
        "--no-shuffle", "--no-augment"]
+def chunk(kind, data):
+    return (struct.pack(">I", len(data)) + kind + data +
+            struct.pack(">I", zlib.crc32(kind + data)))
+
+
+PNG = (b"\x89PNG\r\n\x1a\n" +  # 8 grey pixels by 8
+       chunk(b"IHDR", struct.pack(">IIBBBBB", 8, 8, 8, 2, 0, 0, 0)) +
+       chunk(b"IDAT", zlib.compress(8 * (b"\0" + 24 * b"\x80"))) + chunk(b"IEND", b""))
 TOY = ["train", "-a", "toy", "--dataset", "random", "-b", 12, "--steps", 3, *CUDA]
 
 
@@ -86,10 +96,24 @@ class SimulatedGpu(TempTest):
             saved = []
             for flags in ([], ["--cuda-graph", "--prefetch-to-device"]):
                 path = self.path(f"w{len(flags)}.safetensors")
-                self.run_there(*NET, *CUDA, "--image-size", 8, "-b", 6, *way, "--steps",
-                               5, "--save", path, *flags)
+                text, _ = self.run_there(*NET, *CUDA, "--image-size", 8, "-b", 6, *way,
+                                         "--steps", 5, "--save", path, *flags)
                 saved.append(content(path))
             self.assertEqual(saved[0], saved[1], way)
+            replays = 3 if "ddp" in way else 4  # DDP warms up twice
+            self.assertIn(f"=> steps replayed as a CUDA graph: {replays}\n", text)
+
+    def test_a_rank_that_fails_ends_the_others(self):
+        """They wait on their GPUs for its part of an all-reduce."""
+        for i in range(12):
+            folder = self.path(f"set/{'train' if i else 'val'}/c{i % 2}")
+            os.makedirs(folder, exist_ok=True)
+            with open(f"{folder}/{i:02}.png", "wb") as file:
+                file.write(PNG if i != 9 else b"no picture")
+        _, said = self.run_there("train", self.path("set"), *CUDA, "-a", "resnet20",
+                                 "--image-size", 8, "-b", 3, "-j", 0, "--no-shuffle",
+                                 "--mode", "ddp", "--devices", 3, code=1)
+        self.assertIn("09.png", said)
 
     def test_steps_that_no_graph_can_repeat_are_refused(self):
         _, said = self.run_there(*NET, *CUDA, "--mode", "ddp", "--devices", 2,

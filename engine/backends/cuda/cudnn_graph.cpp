@@ -298,10 +298,10 @@ bool is_allowed(const EngineConfig& config, bool bf16, const BackendOptions& opt
   if (options.deterministic && config.has(CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC)) {
     return false;
   }
+  if (!bf16 && config.has(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS)) return false;
   const bool full_precision = !bf16 && !options.tf32;
   return !full_precision ||
          (!config.has(CUDNN_NUMERICAL_NOTE_TENSOR_CORE) &&
-          !config.has(CUDNN_NUMERICAL_NOTE_DOWN_CONVERT_INPUTS) &&
           !config.has(CUDNN_NUMERICAL_NOTE_REDUCED_PRECISION_REDUCTION));
 }
 

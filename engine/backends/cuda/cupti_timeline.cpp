@@ -39,6 +39,19 @@ constexpr CUpti_ActivityKind kKinds[] = {CUPTI_ACTIVITY_KIND_EXTERNAL_CORRELATIO
                                          CUPTI_ACTIVITY_KIND_MEMCPY,
                                          CUPTI_ACTIVITY_KIND_MEMCPY2,
                                          CUPTI_ACTIVITY_KIND_MEMSET};
+#if CUPTI_API_VERSION >= 130000
+/// The most frequent calls that launch nothing: records of them would only cost time.
+constexpr CUpti_CallbackId kOmittedRuntimeCalls[] = {
+    CUPTI_RUNTIME_TRACE_CBID_cudaEventRecord_v3020,
+    CUPTI_RUNTIME_TRACE_CBID_cudaEventSynchronize_v3020,
+    CUPTI_RUNTIME_TRACE_CBID_cudaEventElapsedTime_v12080,
+    CUPTI_RUNTIME_TRACE_CBID_cudaStreamWaitEvent_v3020,
+    CUPTI_RUNTIME_TRACE_CBID_cudaGetLastError_v3020};
+constexpr CUpti_CallbackId kOmittedDriverCalls[] = {
+    CUPTI_DRIVER_TRACE_CBID_cuEventRecord, CUPTI_DRIVER_TRACE_CBID_cuEventSynchronize,
+    CUPTI_DRIVER_TRACE_CBID_cuEventElapsedTime_v2,
+    CUPTI_DRIVER_TRACE_CBID_cuStreamWaitEvent};
+#endif
 constexpr auto kOurs = CUPTI_EXTERNAL_CORRELATION_KIND_CUSTOM0;
 
 /// The library's functions.
@@ -61,6 +74,10 @@ struct Functions {
   LOCKSTEP_CUPTI(cuptiActivityRegisterCallbacks);
   LOCKSTEP_CUPTI(cuptiActivityEnable);
   LOCKSTEP_CUPTI(cuptiActivityDisable);
+#if CUPTI_API_VERSION >= 130000
+  LOCKSTEP_CUPTI(cuptiActivityEnableRuntimeApi);
+  LOCKSTEP_CUPTI(cuptiActivityEnableDriverApi);
+#endif
   LOCKSTEP_CUPTI(cuptiActivityFlushAll);
   LOCKSTEP_CUPTI(cuptiActivityGetNextRecord);
   LOCKSTEP_CUPTI(cuptiActivityGetNumDroppedRecords);
@@ -195,6 +212,14 @@ void Timeline::enable() {
   for (const CUpti_ActivityKind kind : kKinds) {
     check(cupti_->cuptiActivityEnable(kind), "cuptiActivityEnable");
   }
+#if CUPTI_API_VERSION >= 130000  // without success, there are more records
+  for (const CUpti_CallbackId call : kOmittedRuntimeCalls) {
+    cupti_->cuptiActivityEnableRuntimeApi(call, 0);
+  }
+  for (const CUpti_CallbackId call : kOmittedDriverCalls) {
+    cupti_->cuptiActivityEnableDriverApi(call, 0);
+  }
+#endif
 }
 
 bool Timeline::resume() {

@@ -35,6 +35,7 @@ struct CudaBackend : Backend {
     return cuda::make_plan<cuda::Gpu>(request);
   }
   bool times_kernels(OpCode code) const override { return is_benchmarked(code); }
+  bool plans_concurrently() const override { return true; }
 
  private:
   cuda::CudaDriver driver_;

@@ -10,8 +10,10 @@
 
 namespace lockstep::cuda {
 
+/// Also clears the thread's last error, which a later launch would report as its own.
 inline void check(cudaError_t status, const std::string& what) {
   if (status == cudaSuccess) return;
+  cudaGetLastError();
   throw std::runtime_error(what + ": " + cudaGetErrorString(status) + " (" +
                            cudaGetErrorName(status) + ")");
 }

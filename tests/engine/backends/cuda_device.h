@@ -28,6 +28,7 @@ class OnCuda : public testing::TestWithParam<const char*> {
     }
     options_ = backend_options();
     backend_options().tf32 = false;
+    backend_options().deterministic = true;  // bits are compared
     forget_plans();
   }
   void TearDown() override {

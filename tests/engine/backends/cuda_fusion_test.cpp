@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <utility>
 
 #include "engine/autograd/engine.h"
 #include "engine/models/zoo.h"
@@ -125,6 +126,28 @@ TEST_P(CudaFusions, AMaskDoesNotOverwriteAnInputThatIsFree) {
     EXPECT_EQ(run(taken), wanted) << taken;
     EXPECT_EQ(fused, taken == 3) << taken;
   }
+}
+
+/// The same of the workspace, if a fused convolution needs a larger one.
+TEST_P(CudaFusions, AWorkspaceDoesNotOverwriteAnInputThatIsFree) {
+  if (real()) GTEST_SKIP() << "cuDNN chooses its workspaces";
+  const Device gpu{DeviceType::cuda, 0};
+  const autograd::NoGrad no_grad;
+  const Tensor w = test::on(gpu, test::signed_tensor("w", {8, 8, 1, 1}, 1, DType::f32));
+  const auto run = [&](size_t workspace) {
+    test::HostMachine::set_fused_workspace(workspace);
+    forget_plans();
+    Tensor x = ops::scale(  // on the stream of kernels, unlike a copy
+        test::on(gpu, test::signed_tensor("x", {4096, 8, 1, 1}, 1, DType::f32)), 1);
+    const auto bytes = static_cast<size_t>(x.nbytes());
+    Tensor y = ops::conv2d(std::exchange(x, {}), w, {});
+    test::HostMachine::set_fused_workspace(workspace ? workspace : bytes);
+    ops::relu_(y);
+    return test::values_of(y);
+  };
+  const auto wanted = run(64);
+  EXPECT_EQ(run(0), wanted);
+  test::HostMachine::set_fused_workspace(64);
 }
 
 /// The gradients of a convolution's weights stay in cuDNN's order.

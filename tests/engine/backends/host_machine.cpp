@@ -1,5 +1,7 @@
 #include "host_machine.h"
 
+#include <cstring>
+
 #include "engine/backends/cuda/plans/elementwise.h"
 #include "engine/backends/cuda/plans/loss.h"
 #include "engine/backends/cuda/plans/normalization.h"
@@ -87,9 +89,11 @@ void multiply(const cuda::Gemm& g, const In* a, const In* b, Out* c) {
 cuda::ConvolutionPlan HostMachine::convolution(const cuda::Convolution& p) {
   cuda::ConvolutionPlan plan;
   plan.impl = "host:convolution";
-  plan.workspace = 64;
-  plan.run = [p](const void* a, const void* b, void* c, void*) {
+  plan.workspace = p.attributes.relu ? fused_workspace_.load() : kWorkspace;
+  plan.run = [p, bytes = plan.workspace](const void* a, const void* b, void* c,
+                                         void* workspace) {
     if (!launch()) return;
+    std::memset(workspace, 0x7f, bytes);
     if (p.bf16) {
       convolve(p, static_cast<const Bf16*>(a), static_cast<const Bf16*>(b),
                static_cast<Bf16*>(c));

@@ -86,6 +86,7 @@ struct FakeBackend : Backend {
 
  protected:
   bool times_kernels(OpCode code) const override { return is_benchmarked(code); }
+  bool plans_concurrently() const override { return true; }
   PlanPtr make_plan(const PlanRequest& request) override {
     if (is_benchmarked(request.code) && FakeQueue::unfinished() > 0) ++disturbed;
     auto plan = std::make_shared<Plan>(*cuda::make_plan<HostMachine>(request));

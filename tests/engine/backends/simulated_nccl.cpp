@@ -10,6 +10,7 @@
 
 #include "engine/backends/cuda/plans/table.h"
 #include "engine/distributed/collectives/modelled_messages.h"
+#include "engine/runtime/device_context.h"
 #include "tests/engine/backends/host_machine.h"
 #include "tests/engine/backends/simulated_gpu.h"
 #include "tests/engine/backends/simulated_queue.h"
@@ -23,6 +24,7 @@ using distributed::RingWay;
 void Meeting::join(size_t i, Part part, Act act) {
   FakeQueue::current().launch([this, i, part, act = std::move(act)] {
     std::unique_lock lock(mutex_);
+    if (aborted_[i]) return;
     parts_[i] = part;
     if (++there_ == parts_.size()) {
       act(parts_);
@@ -30,9 +32,16 @@ void Meeting::join(size_t i, Part part, Act act) {
       ++calls_;
       changed_.notify_all();
     } else {
-      changed_.wait(lock, [this, now = calls_] { return calls_ != now; });
+      changed_.wait(lock,
+                    [this, i, now = calls_] { return calls_ != now || aborted_[i]; });
     }
   });
+}
+
+void Meeting::abort(size_t i) {
+  const std::lock_guard lock(mutex_);
+  aborted_[i] = true;
+  changed_.notify_all();
 }
 
 namespace {
@@ -121,7 +130,10 @@ class FakeCommunicator : public distributed::Communicator {
   }
   void send(Buffer, int, const Collective& call) override { refuse(call); }
   void recv(Buffer, int, const Collective& call) override { refuse(call); }
-  void abort(const std::string&) override {}
+  void abort(const std::string& why) override {
+    runtime::context({DeviceType::cuda, rank_}).poison("collective", why);
+    meeting_->abort(rank_);
+  }
 
  private:
   void run(const Collective& call, DType dtype,

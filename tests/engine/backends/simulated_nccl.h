@@ -23,15 +23,18 @@ class Meeting {
   };
   using Act = std::function<void(const std::vector<Part>&)>;
 
-  explicit Meeting(size_t size) : parts_(size) {}
+  explicit Meeting(size_t size) : parts_(size), aborted_(size) {}
   /// Enqueues participant i's part on the calling worker's queue. The last one to
   /// arrive performs `act`, which must be the same for all.
   void join(size_t i, Part part, Act act);
+  /// Ends the waits of participant i, and no other's, like ncclCommAbort.
+  void abort(size_t i);
 
  private:
   std::mutex mutex_;
   std::condition_variable changed_;
   std::vector<Part> parts_;
+  std::vector<bool> aborted_;
   size_t there_ = 0, calls_ = 0;
 };
 

@@ -243,6 +243,72 @@ TEST_P(StepGraphs, AStepThatReadsAResultIsRefused) {
   }
 }
 
+/// A replay would copy whatever the host's memory holds by then.
+TEST_P(StepGraphs, AStepThatCopiesFromTheHostIsRefused) {
+  const Tensor x =
+      test::on(test::kGpu, test::signed_tensor("x", {4, 6}, 1, DType::f32));
+  const Tensor weights = test::signed_tensor("w", {4, 6}, 1, DType::f32);
+  StepGraph graph({test::kGpu});
+  const auto run = [&] {
+    graph.run(x, x, 0.1, [&](const Tensor& in, const Tensor&) {
+      return StepTensors{.output =
+                             ops::add(in, ops::copy_to(weights, test::kGpu, {"h2d"}))};
+    });
+  };
+  run();
+  const std::string said = test::message_of(run);
+  EXPECT_NE(said.find("omit --cuda-graph"), std::string::npos) << said;
+  // Later copies through the same buffers work.
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(test::values_of(test::on(test::kGpu, weights)), test::values_of(weights));
+  }
+}
+
+/// Nothing runs on a GPU between the end of a replay and what the host enqueues next.
+TEST_P(StepGraphs, AnIdleStreamNeedsNoTaskToEndAStep) {
+  if (real()) GTEST_SKIP() << "only the simulated GPU counts marks";
+  const Tensor x =
+      test::on(test::kGpu, test::signed_tensor("x", {4, 6}, 1, DType::f32));
+  StepGraph graph({test::kGpu});
+  std::vector<int64_t> marks;
+  for (int step = 0; step < 6; ++step) {
+    graph.run(x, x, 0.1, [](const Tensor& in, const Tensor&) {
+      return StepTensors{.output = ops::scale(in, 2)};
+    });
+    runtime::context(test::kGpu).compute().record_event()->wait();
+    const int64_t before = test::marks_recorded();
+    runtime::context(test::kGpu).synchronize();
+    marks.push_back(test::marks_recorded() - before);
+  }
+  EXPECT_EQ(marks.back(), 0);
+}
+
+/// In one process, one net is trained after another: the next has the memory of both
+/// steps of the first, the one that was not captured and the graph.
+TEST_P(StepGraphs, MemoryOfAGraphIsCommonAfterItsEnd) {
+  const Tensor x =
+      test::on(test::kGpu, test::signed_tensor("x", {1 << 18}, 1, DType::f32));
+  const runtime::Allocator& allocator = runtime::context(test::kGpu).allocator();
+  constexpr int kTensors = 8;
+  {
+    StepGraph graph({test::kGpu});
+    for (int step = 0; step < 3; ++step) {
+      graph.run(x, x, 0.1, [](const Tensor& in, const Tensor&) {
+        Tensors all;
+        for (int i = 0; i < kTensors; ++i) all.push_back(ops::scale(in, i));
+        return StepTensors{.output = all[0]};
+      });
+    }
+    runtime::context(test::kGpu).synchronize();
+  }
+  const int64_t before = allocator.held_bytes();
+  Tensors next;
+  for (int i = 0; i < 2 * kTensors; ++i) {
+    next.push_back(Tensor::empty(x.sizes(), test::kGpu));
+  }
+  EXPECT_EQ(allocator.held_bytes(), before);
+}
+
 /// Recording requires that every kernel is launched individually.
 TEST_P(StepGraphs, ATracedStepIsNotReplayed) {
   tracer::start_recording();

@@ -76,8 +76,10 @@ LOCKSTEP_BOTH inline Index at(const Place& p, int y, int x, int height, int widt
   return ((p.n * Index(height) + Index(y)) * Index(width) + Index(x)) * channels + p.c;
 }
 
+/// A thread computes N neighbouring channels of a pixel, whose windows are the same: it
+/// divides and compares coordinates once for all of them. `channels` counts such packs.
 /// `position` is the maximum's offset in its window: row · kernel width + column.
-template <class T>
+template <class T, int N>
 struct MaxPool {
   const T* x;
   T* y;
@@ -88,47 +90,60 @@ struct MaxPool {
     const Place p(i, w.out_height, w.out_width, channels);
     const int top = p.y * w.stride_y - w.padding_y,
               left = p.x * w.stride_x - w.padding_x;
-    float best = 0;
-    int where = -1;
+    Pack<T, N> best{};
+    Pack<uint8_t, N> where{};
+    bool first = true;
     for (int ky = 0; ky < w.kernel_y; ++ky) {
       for (int kx = 0; kx < w.kernel_x; ++kx) {
         const int iy = top + ky, ix = left + kx;
         if (iy < 0 || iy >= w.height || ix < 0 || ix >= w.width) continue;
-        const float value = float(x[at(p, iy, ix, w.height, w.width, channels)]);
-        if (where < 0 || value > best || value != value) {  // propagates NaN
-          best = value;
-          where = ky * w.kernel_x + kx;
+        const Pack<T, N> values =
+            packs<N>(x)[at(p, iy, ix, w.height, w.width, channels)];
+        for (int k = 0; k < N; ++k) {
+          const float value = float(values.at[k]);
+          // Propagates NaN.
+          if (first || value > float(best.at[k]) || value != value) {
+            best.at[k] = values.at[k];
+            where.at[k] = uint8_t(ky * w.kernel_x + kx);
+          }
         }
+        first = false;
       }
     }
-    y[i] = T(best);
-    position[i] = uint8_t(where);
+    packs<N>(y)[i] = best;
+    packs<N>(position)[i] = where;
   }
 };
 
-template <class T>
+template <class T, int N>
 struct MaxPoolBackward {
   const T* dy;
   const uint8_t* position;
   T* dx;
   Windows w;
-  Index channels;
+  Index channels;  ///< packs, as above
   LOCKSTEP_BOTH void operator()(Index i) const {
     const Place p(i, w.height, w.width, channels);
     const Span oys = covering(p.y, w.height, w.out_height, w.kernel_y, w.stride_y,
                               w.padding_y, false);
     const Span oxs =
         covering(p.x, w.width, w.out_width, w.kernel_x, w.stride_x, w.padding_x, false);
-    float sum = 0;
+    float sums[N] = {};
     for (int oy = oys.begin; oy < oys.end; ++oy) {
       for (int ox = oxs.begin; ox < oxs.end; ++ox) {
         const Index o = at(p, oy, ox, w.out_height, w.out_width, channels);
         const int ky = p.y - (oy * w.stride_y - w.padding_y);
         const int kx = p.x - (ox * w.stride_x - w.padding_x);
-        if (position[o] == ky * w.kernel_x + kx) sum += float(dy[o]);
+        const Pack<uint8_t, N> where = packs<N>(position)[o];
+        const Pack<T, N> values = packs<N>(dy)[o];
+        for (int k = 0; k < N; ++k) {
+          if (where.at[k] == ky * w.kernel_x + kx) sums[k] += float(values.at[k]);
+        }
       }
     }
-    dx[i] = T(sum);
+    Pack<T, N> result;
+    for (int k = 0; k < N; ++k) result.at[k] = T(sums[k]);
+    packs<N>(dx)[i] = result;
   }
 };
 

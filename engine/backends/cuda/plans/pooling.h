@@ -39,8 +39,13 @@ PlanPtr plan_max_pool(const PlanRequest& r) {
   steps.add([=, channels = Index(large[1])](const KernelArgs& args) {
     with_element(x.form, [&](auto zero) {
       using T = decltype(zero);
-      Machine::for_each(n, MaxPool<T>{x.in<T>(args), y.in<T>(args),
-                                      args.out[1].as<uint8_t>(), w, channels});
+      const T* from = x.in<T>(args);
+      T* to = y.in<T>(args);
+      auto* where = args.out[1].as<uint8_t>();
+      with_packs<T>(channels, {from, to, where}, [&](auto pack) {
+        Machine::for_each(n / pack(),
+                          MaxPool<T, pack()>{from, to, where, w, channels / pack()});
+      });
     });
   });
   return steps.finish(r, {y.form}, {{small, DType::u8, nullptr}});
@@ -58,8 +63,13 @@ PlanPtr plan_max_pool_backward(const PlanRequest& r) {
   steps.add([=, channels = Index(large[1])](const KernelArgs& args) {
     with_element(dy.form, [&](auto zero) {
       using T = decltype(zero);
-      Machine::for_each(n, MaxPoolBackward<T>{dy.in<T>(args), args.in[1].as<uint8_t>(),
-                                              dx.in<T>(args), w, channels});
+      const T* from = dy.in<T>(args);
+      T* to = dx.in<T>(args);
+      const auto* where = args.in[1].as<uint8_t>();
+      with_packs<T>(channels, {from, to, where}, [&](auto pack) {
+        Machine::for_each(n / pack(), MaxPoolBackward<T, pack()>{from, where, to, w,
+                                                                 channels / pack()});
+      });
     });
   });
   return steps.finish(r, {dx.form});

@@ -2,10 +2,12 @@
 
 #include <set>
 #include <stdexcept>
+#include <thread>
 
 #include "engine/backends/cuda/gpus.h"
 #include "engine/backends/cuda/queue.h"
 #include "engine/distributed/collectives/nccl/nccl_communicator.h"
+#include "engine/runtime/device_context.h"
 
 namespace lockstep::parallel {
 
@@ -22,17 +24,26 @@ std::vector<int> gpus_of(const Devices& devices) {
 
 }  // namespace
 
-NcclDeviceGroup::NcclDeviceGroup(const Devices& devices) : comms_(devices.size()) {
+NcclDeviceGroup::NcclDeviceGroup(const Devices& devices)
+    : devices_(devices), comms_(devices.size()) {
   const std::vector<int> gpus = gpus_of(devices);
   check_nccl(ncclCommInitAll(comms_.data(), static_cast<int>(gpus.size()), gpus.data()),
              "ncclCommInitAll");
 }
 
-void NcclDeviceGroup::abort() {
-  const std::lock_guard lock(mutex_);
-  if (aborted_) return;
-  aborted_ = true;
-  for (const ncclComm_t comm : comms_) ncclCommAbort(comm);
+/// ncclCommAbort waits until no graph refers to the communicators, so it must not
+/// block the worker: the trainer, which destroys the graph, waits for that. Aborted
+/// work looks finished to the GPUs, so all devices are poisoned.
+void NcclDeviceGroup::abort(const std::string& why) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (aborted_) return;
+    aborted_ = true;
+  }
+  for (const Device device : devices_) runtime::context(device).poison("NCCL", why);
+  std::thread([comms = comms_] {
+    for (const ncclComm_t comm : comms) ncclCommAbort(comm);
+  }).detach();
 }
 
 template <class Call>
@@ -44,8 +55,8 @@ void NcclDeviceGroup::run(const char* name, size_t i, Call call) {
   }
   try {
     check_nccl(call(comms_[i], cuda::CudaQueue::current().stream()), name, comms_[i]);
-  } catch (const std::exception&) {
-    abort();
+  } catch (const std::exception& error) {
+    abort(error.what());
     throw;
   }
 }

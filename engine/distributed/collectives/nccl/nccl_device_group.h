@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "engine/parallel/device_group.h"
@@ -14,13 +15,13 @@ namespace lockstep::parallel {
 
 /// The calls for each GPU come from the worker of its own stream, so ncclGroupStart is
 /// not needed: while one thread blocks in a call, the peers call from other threads. A
-/// call that fails aborts the group so that the peers do not wait for it. Source: NCCL
-/// user guide, "Creating a communicator"; torch/csrc/cuda/nccl.cpp.
+/// call that fails aborts the group so that the peers do not wait for it. Never
+/// destroyed (device_group.h). Source: NCCL user guide, "Creating a communicator";
+/// torch/csrc/cuda/nccl.cpp.
 class NcclDeviceGroup : public DeviceGroup {
  public:
   /// REQUIRES: no two devices on one GPU.
   explicit NcclDeviceGroup(const Devices& devices);
-  ~NcclDeviceGroup() override { abort(); }
   NcclDeviceGroup(const NcclDeviceGroup&) = delete;
 
   void broadcast(size_t i, void* data, int64_t numel, DType dtype) override;
@@ -29,8 +30,9 @@ class NcclDeviceGroup : public DeviceGroup {
  private:
   template <class Call>
   void run(const char* name, size_t i, Call call);
-  void abort();
+  void abort(const std::string& why);
 
+  const Devices devices_;
   std::mutex mutex_;
   bool aborted_ = false;
   std::vector<ncclComm_t> comms_;
