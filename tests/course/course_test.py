@@ -2,7 +2,8 @@
 
     course_test.py LESSON skeleton           compiles and fails with instructions
     course_test.py LESSON solution           passes
-    course_test.py LESSON mutant NAME        a wrong solution fails for its own reason
+    course_test.py LESSON mutant [NAME …]    wrong solutions (all unless named) fail,
+                                             each for its own reason
     course_test.py LESSON unplugged          without its registration it fails
     course_test.py LESSON checkpoints        stages of long lessons can be passed alone
     course_test.py LESSON folder             has a chapter, hints, gates and a trace
@@ -162,14 +163,18 @@ class Solution(Lesson):
 
 
 class Mutant(Lesson):
-    mutant = ""
+    """Has a test for each wrong solution."""
 
-    def test(self):
-        text = (self.folder / "mutants" / (self.mutant + self.ending)).read_text()
+    @classmethod
+    def add(cls, name):
+        setattr(cls, f"test_{name}", lambda self: self.judge(name))
+
+    def judge(self, name):
+        text = (self.folder / "mutants" / (name + self.ending)).read_text()
         by = re.search(r"^(?://|#) rejected by: (\S+)$", text, re.M)
         because = re.search(r"^(?://|#) because: (.+)$", text, re.M)
         self.assertTrue(by and because, "it says who rejects it, and why")
-        replaced = regions(text, self.mutant)
+        replaced = regions(text, name)
         top = replaced.pop("top", "")
         self.assertLessEqual(replaced.keys(), regions(self.source.read_text(),
                                                       "exercise").keys())
@@ -345,12 +350,15 @@ def main(words):
             "unplugged": Unplugged, "checkpoints": Checkpoints,
             "folder": Folder, "alone": Alone, "headers": Headers}[what]
     if what == "mutant":
-        Mutant.mutant = words[2]
+        mutants = (ROOT / "lessons" / Lesson.slug / "mutants").iterdir()
+        for name in words[2:] or sorted(path.stem for path in mutants):
+            Mutant.add(name)
     if what in ("skeleton", "solution", "mutant", "checkpoints") and torch_is_missing():
         print("not judged: no PyTorch; fix: apt-get install python3-torch")
         return 77
     tests = unittest.defaultTestLoader.loadTestsFromTestCase(case)
-    return 0 if unittest.TextTestRunner().run(tests).wasSuccessful() else 1
+    ran = unittest.TextTestRunner(verbosity=2).run(tests)
+    return 0 if ran.testsRun and ran.wasSuccessful() else 1
 
 
 if __name__ == "__main__":

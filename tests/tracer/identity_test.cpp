@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <random>
 
+#include "tests/sanitized.h"
 #include "tests/tracer/golden.h"
 #include "tracer/analysis/check.h"
 #include "tracer/emulate/construct/construct.h"
@@ -67,12 +68,7 @@ const std::vector<Trace>& steps_of_one_device() {
   return traces;
 }
 
-// With a sanitizer, checking a program takes ten times as long.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr int kPrograms = 30;
-#else
-constexpr int kPrograms = 200;
-#endif
+constexpr int kPrograms = kSanitized ? 10 : 200;
 
 TEST(Identity, RandomProgramsObeyEveryLaw) {
   ASSERT_GE(steps_of_one_device().size(), 2u);

@@ -4,6 +4,7 @@
 
 #include "engine/nn/layers.h"
 #include "tests/engine/runtime/gate.h"
+#include "tests/sanitized.h"
 
 namespace lockstep::runtime {
 namespace {
@@ -104,9 +105,7 @@ TEST(Allocator, TensorsAreCountedInTheirScope) {
 }
 
 TEST(Allocator, TooMuchIsAnErrorNotADeadlock) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "AddressSanitizer aborts on such a size";
-#endif
+  if (kSanitized) GTEST_SKIP() << "AddressSanitizer aborts on such a size";
   const int64_t before = fifth().allocator().live_bytes();
   const std::string message =
       test::message_of([] { Tensor::empty({int64_t{1} << 52}, test::reference(5)); });

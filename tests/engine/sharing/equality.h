@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <map>
+#include <span>
 #include <sstream>
 
 #include "tests/engine/sharing/ways.h"
@@ -89,6 +90,15 @@ class Outcomes {
     return known_.emplace(way, train(column_.problem)).first->second;
   }
 
+  /// Drops the outcomes that these rows do not compare.
+  void keep_for(std::span<const Row> rows) {
+    std::erase_if(known_, [&](const auto& outcome) {
+      return std::none_of(rows.begin(), rows.end(), [&](const Row& row) {
+        return outcome.first == row.name || outcome.first == row.reference;
+      });
+    });
+  }
+
  private:
   const Column& column_;
   std::map<std::string, Outcome> known_;
@@ -127,6 +137,7 @@ inline std::string table(const std::vector<Column>& columns,
     Outcomes outcomes(column);
     for (size_t i = 0; i < rows.size(); ++i) {
       lines[i] += padded(cell(rows[i], column, outcomes), kEach);
+      outcomes.keep_for(std::span(rows).subspan(i + 1));
     }
   }
   std::string text = trimmed(head);

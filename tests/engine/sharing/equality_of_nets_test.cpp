@@ -3,6 +3,7 @@
 #include "tests/engine/sharing/equality.h"
 #include "tests/engine/sharing/pipeline_ways.h"
 #include "tests/engine/sharing/worker_ways.h"
+#include "tests/sanitized.h"
 
 namespace lockstep {
 namespace {
@@ -50,9 +51,9 @@ std::vector<test::Row> rows_of_whole_nets() {
 }
 
 TEST(EqualityMatrix, OfWholeNetsIsTheCommittedTable) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-  GTEST_SKIP() << "the same code runs with small nets, in a hundredth of the time";
-#endif
+  if (kSanitized) {
+    GTEST_SKIP() << "the same code runs with small nets, in a hundredth of the time";
+  }
   test::expect_committed("equality_of_nets.txt",
                          test::table(whole_nets(), rows_of_whole_nets()));
 }

@@ -1,4 +1,4 @@
-"""Whole nets: loss, logits, gradients, ten SGD steps; DataParallel by chunks."""
+"""Whole nets: loss, logits, gradients, steps of SGD; DataParallel by chunks."""
 
 import gc
 
@@ -12,6 +12,7 @@ from rules import Short, digest, fill, flat64, images, labels, provenance
 
 SGD = {"lr": 0.01, "momentum": 0.9, "weight_decay": 1e-4}
 STEPS = 10
+FEW_STEPS = 3  # of nets with more than 10 million parameters
 
 
 class Toy(torch.nn.Module):
@@ -134,13 +135,15 @@ class Run:
         return {n: b for n, b in self.net.named_buffers() if b.is_floating_point()}
 
     def sgd(self):
-        """Ten steps on the same batch; the first gradient is already computed."""
+        """Steps on the same batch; the first gradient is already computed."""
+        large = sum(p.numel() for p in self.net.parameters()) > 10e6
+        steps = FEW_STEPS if large else STEPS
         optimizer = torch.optim.SGD(
             self.net.parameters(), self.lr, SGD["momentum"], 0, SGD["weight_decay"]
         )
         losses = [self.loss.item()]
         optimizer.step()
-        for _ in range(STEPS - 1):
+        for _ in range(steps - 1):
             losses.append(self.forward_backward())
             optimizer.step()
         return losses

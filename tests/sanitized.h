@@ -1,0 +1,13 @@
+// Whether this build has a sanitizer, in which tests that repeat the same code for many
+// inputs take fewer of them.
+#pragma once
+
+namespace lockstep {
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr bool kSanitized = true;
+#else
+inline constexpr bool kSanitized = false;
+#endif
+
+}  // namespace lockstep
