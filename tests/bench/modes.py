@@ -15,6 +15,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import tempfile
 
 BATCH = 64
@@ -52,19 +53,21 @@ def epochs_of(args, mode):
                                          *ONLY_CURVES.get(mode, [])),
                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     progress = None
-    for line in run.stdout:
-        found = re.match(r"Epoch: \[(\d+)\].*Loss \S+ \(([^)]+)\).*"
-                         r"Acc@1 +\S+ \( *([\d.]+)\)", line)
-        progress = found or progress
-        test = re.search(r"\* +Acc@1 +([\d.]+)", line)
-        if not test:
-            continue
-        loss = float(progress[2])
-        yield int(progress[1]), loss, float(progress[3]), float(test[1])
-        if not loss >= 1.0:  # NaN, too
-            run.send_signal(signal.SIGINT)
-            break
-    run.communicate()
+    try:
+        for line in run.stdout:
+            found = re.match(r"Epoch: \[(\d+)\].*Loss \S+ \(([^)]+)\).*"
+                             r"Acc@1 +\S+ \( *([\d.]+)\)", line)
+            progress = found or progress
+            test = re.search(r"\* +Acc@1 +([\d.]+)", line)
+            if not test:
+                continue
+            loss = float(progress[2])
+            yield int(progress[1]), loss, float(progress[3]), float(test[1])
+            if not loss >= 1.0:  # NaN, too
+                break
+    finally:
+        run.send_signal(signal.SIGINT)
+        run.communicate()
 
 
 def print_curves(args):
@@ -137,6 +140,8 @@ def main():
     parser.add_argument("--mode", action="append", choices=MODES, help="only this mode")
     parser.add_argument("--lockstep", default="build/release/lockstep")
     args = parser.parse_args()
+    # As an exception, SIGTERM also ends the running lockstep.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     (print_curves if args.curves else print_table)(args)
 
 

@@ -12,7 +12,7 @@ import unittest
 from support import LOCKSTEP, TempTest, run
 
 NO_SUMS = ["--device-type", "null"]  # for tests that do not depend on computed values
-TABLE = ["experiment", "imagenet-table", "-a", "resnet18", "--divide-batches", 64,
+TABLE = ["experiment", "imagenet-table", "-a", "resnet20", "--divide-batches", 64,
          "--length", 32, "--devices", 2]
 NAMES = ["resnet_s_4", "resnet_s_2", "resnet_p_4", "resnet_p_16", "resnet_d_4",
          "resnet_d_16"]

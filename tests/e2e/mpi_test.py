@@ -14,7 +14,7 @@ ENGINE_TEST = os.path.join(os.path.dirname(LOCKSTEP), "tests",
                            "engine_test")
 TOY64 = [*TOY, "--dtype", "float64", "--length", 60, "--steps", 8, "--timeout", 20,
          "--dist-url", "env://"]
-PIPELINE = ["train", "-a", "resnet18", "--dataset", "generated", "--length", 16, "-b",
+PIPELINE = ["train", "-a", "resnet20", "--dataset", "generated", "--length", 16, "-b",
             8, "-j", 1, "--steps", 2, "--mode", "model-parallel", "--split", "layer2",
             "--pipeline-schedule", "1f1b", "--micro-batches", 2]
 

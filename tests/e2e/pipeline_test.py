@@ -7,11 +7,11 @@ import signal
 import unittest
 
 from ranks import STEP, Run, group_members
-from support import (TempTest, accuracies, content, copies, read_trace, run,
+from support import (TempTest, accuracies, content, copies, digest, read_trace, run,
                      tensors)
 
-NET = ["train", "-a", "resnet18", "--dataset", "generated", "-j", 1, "--mode",
-       "model-parallel", "--split", "layer2,layer3,layer4"]
+NET = ["train", "-a", "resnet20", "--dataset", "generated", "-j", 1, "--mode",
+       "model-parallel", "--split", "layer1,layer2,layer3"]
 # Four stages on two devices.
 SMALL = [*NET, "--length", 16, "-b", 8, "--pipeline-schedule", "interleaved",
          "--virtual-stages", 2, "--micro-batches", 4]
@@ -43,7 +43,8 @@ class PipelineRanks(TempTest):
             steps = json.load(file)["steps"]
         return ([[step[key] for key in ("loss", "acc1", "acc5", "batch")]
                  for step in steps],
-                content(weights), content(folder + "/checkpoint.safetensors"))
+                digest(content(weights)),
+                digest(content(folder + "/checkpoint.safetensors")))
 
     def test_damaged_messages_are_found(self):
         run(*NET, *PROCESSES, "--split", "layer2", "--device-type", "null", "--length",
@@ -103,7 +104,7 @@ class PipelineRanks(TempTest):
 
     def test_a_stage_that_died_is_restarted_from_the_last_checkpoint(self):
         whole, part = self.path("whole"), self.path("part")
-        words = [*SMALL, "--length", 40, "--epochs", 1, "-p", 1]
+        words = [*SMALL, "--length", 80, "--epochs", 1, "-p", 1]
         run(*words, "--checkpoint", whole)
         ranks = Run(["launch", "--nproc-per-node", 2, "--max-restarts", 1, *words,
                      "--checkpoint", part, "--checkpoint-steps", 1])

@@ -14,7 +14,7 @@ from ranks import STEP, Run, free_port, group_members, text_of
 from support import TempTest, run
 
 NEWEST = "checkpoint.safetensors"
-LENGTH, BATCH, EPOCHS = 1200, 6, 4  # 200 steps an epoch, and 200 of evaluation
+LENGTH, BATCH, EPOCHS = 600, 6, 4  # 100 steps an epoch, and 100 of evaluation
 SHAPE = ["--length", LENGTH, "-b", BATCH, "--epochs", EPOCHS, "-j", 1, "--seed", 3,
          "-p", 1]
 TOY = ["train", "-a", "toy", "--device-type", "reference", *SHAPE]
@@ -22,11 +22,11 @@ SPARSE = ["train", "-a", "sparse", "--features", 64, "--device-type", "reference
           *SHAPE]
 NODE = ["--multiprocessing-distributed", "--world-size", 1, "--rank", 0]
 WAYS = {
-    "single": [*SPARSE, "--gpu", 0, "--epochs", 16],  # of 40 ms
+    "single": [*SPARSE, "--gpu", 0, "--epochs", 12],  # of 20 ms
     "dp": [*SPARSE, "--mode", "dp", "--devices", 3],
     "threads": [*TOY, "--mode", "ddp", "--devices", 3],
     "processes": [*TOY, *NODE, "--devices", 3],
-    "launch": ["launch", "--nproc-per-node", 3, *TOY],
+    "launch": ["launch", "--nproc-per-node", 2, *TOY],
 }
 
 
@@ -76,7 +76,7 @@ class Preemption(PreemptionTest):
         places = []
         for strike in range(strikes):
             part = self.begin(way, "--resume", "auto")
-            part.wait_for(STEP, dice.randrange(1, 250))
+            part.wait_for(STEP, dice.randrange(1, 125))
             self.terminate(part)
             if strike > 0 and part.end() == 0:
                 break  # it was faster than the signal
@@ -158,12 +158,12 @@ class Preemption(PreemptionTest):
 
     def test_before_the_first_traced_step(self):
         trace = self.path("t.json")
-        part = self.begin("processes", "--trace", trace, "--trace-steps", "700:701")
+        part = self.begin("processes", "--trace", trace, "--trace-steps", "300:301")
         part.wait_for(STEP, 3)
         self.terminate(part)
         self.assertEqual(part.end(), 128 + signal.SIGTERM)
         self.assertEqual(part.err[0],
-                         "lockstep: no trace written: step 700 was not reached")
+                         "lockstep: no trace written: step 300 was not reached")
         self.assertEqual(len(part.err), 2, part.err)
         self.assertEqual(os.listdir(self.folder), ["parts"])
 
@@ -231,7 +231,7 @@ class Preemption(PreemptionTest):
         self.assertGreater(place_of(contents(self.newest("parts"))[0]), (0, 0))
 
     def test_ranks_whose_devices_compute_nothing(self):
-        null = ["train", "-a", "resnet18", "--device-type", "null", "--dataset",
+        null = ["train", "-a", "resnet20", "--device-type", "null", "--dataset",
                 "generated", "--length", 24, "-b", 6, "-j", 0, "-p", 1, "--mode", "ddp"]
         for how in ["--devices", 3], [*NODE, "--devices", 3]:
             part = Run([*null, *how, "--checkpoint", self.path("parts"), "--resume",
@@ -261,8 +261,8 @@ class Restarts(PreemptionTest):
 
     def test_a_killed_run_continues_from_its_last_checkpoint(self):
         run(*WAYS["single"], "--checkpoint", self.path("whole"))
-        words = ["--checkpoint-steps", 3, "--resume", "auto"]
-        for strike in 50, 350:  # the second one in another epoch
+        words = ["--checkpoint-steps", 7, "--resume", "auto"]
+        for strike in 50, 175:  # the second one in another epoch
             part = self.begin("single", *words)
             part.wait_for(STEP, strike)
             part.signal(signal.SIGKILL)
@@ -351,7 +351,7 @@ class Restarts(PreemptionTest):
             "--devices", 3)
         out, _ = run(*SPARSE, "--steps", 1, "--resume", self.newest("c"), "--mode",
                      "ddp", "--devices", 2)
-        self.assertIn("Epoch: [0][ 10/200]", out)
+        self.assertIn("Epoch: [0][ 10/100]", out)
         _, error = run(*SPARSE, "--steps", 1, "--resume", self.newest("c"), "-b", 8,
                        "--gpu", 0, code=1)
         self.assertIn("after 60 samples, where no batch of 8 begins; fix: ", error)

@@ -1,10 +1,10 @@
 """PyTorch's training with the recipes of `lockstep train`:
 
-    torch_training_peer.py FOLDER WEIGHTS.safetensors BATCH EPOCHS IMAGES RECIPE.json
+    torch_training_peer.py ARCH FOLDER WEIGHTS.safetensors BATCH EPOCHS IMAGES RECIPE
 
-prints the losses and the learning rates as JSON. ResNet18 with ImageNet's stem in
-float64 on a folder in CIFAR-10's format, neither shuffled nor augmented; schedules and
-parameter groups like in torchvision's references."""
+prints the losses and the learning rates as JSON; RECIPE is JSON, too. A net of
+tests/golden/torch/nets.py in float64 on a folder in CIFAR-10's format, neither shuffled
+nor augmented; schedules and parameter groups like in torchvision's references."""
 
 import json
 import sys
@@ -12,7 +12,7 @@ import sys
 import torch
 from torch.optim import lr_scheduler
 
-from torch_ddp_peer import read_images, read_weights, resnet18
+from torch_ddp_peer import nets, read_images, read_weights
 
 
 def parameter_groups(net, recipe):
@@ -44,10 +44,10 @@ def schedule(optimizer, recipe, epochs):
 
 
 def main():
-    folder, weights = sys.argv[1:3]
-    batch, epochs, count = map(int, sys.argv[3:6])
-    recipe = json.loads(sys.argv[6])
-    net = resnet18().double().train()
+    arch, folder, weights = sys.argv[1:4]
+    batch, epochs, count = map(int, sys.argv[4:7])
+    recipe = json.loads(sys.argv[7])
+    net = getattr(nets, arch)().double().train()
     net.load_state_dict(read_weights(weights))
     optimizer = torch.optim.SGD(parameter_groups(net, recipe), recipe["lr"], 0.9)
     plan = schedule(optimizer, recipe, epochs)
@@ -71,7 +71,7 @@ def main():
             optimizer.step()
         plan.step()
         if epoch == 0 and "checkpoint" in recipe:  # what main.py saves
-            torch.save({"epoch": 1, "arch": "resnet18", "best_acc1": torch.tensor(12.5),
+            torch.save({"epoch": 1, "arch": arch, "best_acc1": torch.tensor(12.5),
                         "state_dict": torch.nn.DataParallel(net).state_dict(),
                         "optimizer": optimizer.state_dict(),
                         "scheduler": plan.state_dict()}, recipe["checkpoint"])
