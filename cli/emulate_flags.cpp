@@ -76,7 +76,7 @@ void add_emulate_flags(CLI::App& command, const std::shared_ptr<EmulateCommand>&
   buckets->needs(mode)->excludes(sweep)->excludes(command.get_option("--out"));
   auto* batch_for = constructs(
       "--batch-for", c->batch_for,
-      "constructed: find the smallest batch that gives so many times the images/s of "
+      "constructed: find the smallest batch with this many times the images/s of "
       "one device with the batch of TRACE, such as 1.9x");
   for (const char* other : {"--out", "--batch-size", "--sweep", "--optimise-buckets"}) {
     batch_for->excludes(command.get_option(other));

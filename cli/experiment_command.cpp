@@ -24,7 +24,8 @@ void add_common(CLI::App& c, experiments::StudyOptions& o, const std::string& da
        "--threads-per-device", o.threads_per_device,
        "cores per virtual device; 0: all for a single device, one each for several")
       ->check(CLI::Range(0, 256));
-  add_choice<DeviceType>(c, "--device-type", o.device_type, "cpu or cuda",
+  add_choice<DeviceType>(c, "--device-type", o.device_type,
+                         "cpu, cuda, or null, which computes nothing",
                          {{"cpu", DeviceType::cpu},
                           {"cuda", DeviceType::cuda},
                           {"null", DeviceType::null}});
@@ -106,8 +107,7 @@ void add_batch_size(CLI::App& experiment, Action& action) {
 
 void add_scaling(CLI::App& experiment, Action& action) {
   auto* c = experiment.add_subcommand(
-      "scaling",
-      "128 images on one device take a second; why do 256 on two take longer?");
+      "scaling", "weak scaling: the same batch per device, and where the time goes");
   auto o = std::make_shared<experiments::ScalingStudy>();
   o->common.arch = "resnet18";
   o->common.out = "results/scaling";

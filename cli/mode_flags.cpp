@@ -35,14 +35,15 @@ void add_ps_flags(CLI::App& c, run::PsConfig& o) {
   add_choice<sharing::Consistency>(
       c, "--consistency", o.consistency,
       "ps: sync: an update is the mean of all workers' gradients; async: each gradient "
-      "is an update; ssp: so, but no worker is more than --staleness steps ahead");
+      "is an update; ssp: as async, but no worker is more than --staleness steps "
+      "ahead");
   c.add_option("--staleness", o.staleness,
                "ps --consistency ssp: steps by which a worker may be ahead of the "
                "slowest")
       ->check(Numbers(0, 1 << 30));
   c.add_option("--backup", o.backup,
                "ps --consistency sync: backup workers: an update does not wait for the "
-               "last so many gradients, and discards them")
+               "last B gradients, and discards them")
       ->check(Numbers(0, 64));
   c.add_option("--slow-rank", o.slow_rank,
                "ps: emulates a slow worker: 2:3x makes each step of rank 2 take three "

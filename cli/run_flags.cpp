@@ -41,8 +41,9 @@ std::shared_ptr<const tracer::Hardware> hardware_of(const std::string& name) {
 
 void add_flags_of_the_example(CLI::App& c, run::RunConfig& o) {
   const auto positive = Numbers(int64_t{1}, int64_t{1} << 40);
-  c.add_option("-a,--arch", o.model.arch,
-               "alexnet, resnet18|34|50, vgg16, vgg16_bn, vgg16_legacy, toy");
+  c.add_option(
+      "-a,--arch", o.model.arch,
+      "alexnet, resnet18|20|34|50, vgg16, vgg16_bn, vgg16_legacy, toy, sparse");
   c.add_option("-j,--workers", o.data.workers, "number of data loading threads")
       ->check(Numbers(0, 256));
   c.add_option("--epochs", o.recipe.epochs, "number of epochs to run")
@@ -117,9 +118,9 @@ void add_own_flags(CLI::App& c, run::RunConfig& o) {
       ->check(Numbers(1, 64))
       ->default_str("4 virtual; cuda: all GPUs");
   add_choice<DeviceType>(c, "--device-type", o.device.type,
-                         "cpu: virtual devices; cuda: NVIDIA GPUs; null: computes "
-                         "nothing; emulated: takes "
-                         "the times of --hardware");
+                         "cpu: virtual devices; cuda: NVIDIA GPUs; reference: plain "
+                         "loops, also in float64; null: computes nothing; emulated: "
+                         "takes the times of --hardware");
   c.add_option_function<std::string>(
        "--hardware",
        [&o](const std::string& name) { o.device.hardware = hardware_of(name); },
@@ -178,9 +179,10 @@ void add_own_flags(CLI::App& c, run::RunConfig& o) {
                "image size in pixels for image folders and generated data")
       ->check(Numbers(1, 4096))
       ->default_str("224 or 32");
-  c.add_option("--classes", o.data.classes, "number of classes")
+  c.add_option("--classes", o.data.classes,
+               "number of classes of image folders and generated images")
       ->check(Numbers(1, 1000000))
-      ->default_str("image folders 1000, else 10");
+      ->default_str("image folders 1000, generated 10");
   c.add_option("--length", o.data.length,
                "number of samples (default: generated and sparse 5000, random 100)")
       ->check(positive)

@@ -19,7 +19,7 @@ const std::vector<KeyHelp>& key_help() {
       {"Play", "q", "predict, then reveal: ask before a phase"},
       {"Play", "l", "loop this training step"},
       {"Step", "→ / ←", "over: to the next call, or back"},
-      {"Step", "↓ / shift ↓", "into what it caused, and back out"},
+      {"Step", "↓ / shift ↓", "into what it caused; back by one event"},
       {"Step", "↑", "up to the caller"},
       {"Step", "shift →", "out: past everything the caller caused"},
       {"Find", "/", "search: a name, or dev:2 phase:reduce bytes>1M; esc clears it"},

@@ -211,7 +211,7 @@ LESSON_TEST(15, buffers, "running statistics of replica 0 stay in the model") {
       exam.that(!tensor.requires_grad(), "a buffer of a replica", "not on the tape",
                 "on the tape",
                 {"buffers have no gradient: only parameters get a history",
-                 "Gradients find back"});
+                 "How gradients get back"});
     }
   }
 }
@@ -229,7 +229,7 @@ LESSON_TEST(15, gradients, "the model's gradients are the sums over its replicas
   const Because sum{
       "entry i of what the formula returns is parameter i's gradient, summed over all "
       "devices; the gradients come device by device, in the order of `outputs`",
-      "Gradients find back"};
+      "How gradients get back"};
   const nn::ModulePtr model = model_on(devices[0], linear);
   const std::vector<nn::ModulePtr> all = replicate(*model, devices);
   std::vector<Tensor> outputs;
@@ -245,7 +245,7 @@ LESSON_TEST(15, gradients, "the model's gradients are the sums over its replicas
                 {"the history leads from every replica's parameter to the model's: "
                  "without it gradients end in replicas, which are thrown away, and the "
                  "model never learns",
-                 "Gradients find back"});
+                 "How gradients get back"});
     }
   }
   const Tensors parameters = model->parameters();
@@ -264,7 +264,7 @@ LESSON_TEST(15, gradients, "the model's gradients are the sums over its replicas
   for (const std::string& to : noted_to) {
     exam.equal("the device on which `reduce` adds", devices[0].str(), to,
                {"the model is on devices[0], and so are its gradients",
-                "Gradients find back"});
+                "How gradients get back"});
   }
   exam.that(parameters[0].grad().defined(), "gradient of the model's weight",
             "a tensor", "none", sum);
@@ -286,7 +286,7 @@ LESSON_TEST(15, unused, "a parameter that a replica does not use counts as zero"
   const Because because{
       "a gradient that the formula receives may be undefined: that means zeros, with "
       "the shape and type of its parameter, on the device of its replica",
-      "Gradients find back"};
+      "How gradients get back"};
   without_exceptions("backward if only one layer of one replica was used", because,
                      [&] { backward_from((*all[1]->children()[2].value)(input)); });
   exam.close("gradient of the last layer's bias", {1, 1}, values(parameters[3].grad()),
@@ -336,11 +336,12 @@ LESSON_TEST(15, messages, "ResNet18 travels to three devices in 18 messages") {
       "nodes `BroadcastBackward` that ran in backward", size_t{1}, nodes,
       {"there is one node for all parameters and all devices: it adds what comes "
        "back from all replicas, in groups",
-       "Gradients find back"});
+       "How gradients get back"});
   const Events sums = copies_because(trace, "reduce");
-  exam.at_most("messages of gradients", size_t{15}, sums.size(),
-               {"`reduce` sends gradients in groups: give it all of them at once",
-                "Gradients find back", sums.empty() ? tracer::kNone : sums.back()->id});
+  exam.at_most(
+      "messages of gradients", size_t{15}, sums.size(),
+      {"`reduce` sends gradients in groups: give it all of them at once",
+       "How gradients get back", sums.empty() ? tracer::kNone : sums.back()->id});
   const Events waits = host_waits_in(trace, {"replicate"});
   exam.equal(
       "waits of the host for a device", size_t{0}, waits.size(),
