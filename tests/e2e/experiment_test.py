@@ -210,7 +210,7 @@ class Experiments(TempTest):
                 ([*BATCHES, "--data", self.folder], 1, "not contain CIFAR-10")):
             if "--out" not in words and code == 1 or words[-1] in (32, "64,32", 2):
                 words = [*words, "--out", self.path("out")]
-            _, error = run(*words, code=code)
+            _, error = run(*words, code=code, cwd=self.folder)
             self.assertEqual(len(error.splitlines()), 1, error)
             self.assertIn(wanted, error)
 

@@ -55,11 +55,14 @@ class SimulatedGpu(TempTest):
             self.assertAlmostEqual(a, b, delta=2e-4 * b)
 
     def test_traces_of_one_device_and_of_data_parallel(self):
-        for flags in (["--gpu", 0], ["--mode", "dp", "--devices", 2],
-                      ["--mode", "dp", "--devices", 3]):  # three with a GPU each
+        dp = ["--mode", "dp", "--devices"]
+        graph = ["--input-on", "device0", "--cuda-graph"]
+        for flags, library in ((["--gpu", 0], False), ([*dp, 2], False),
+                               ([*dp, 3], True),  # each has a GPU
+                               ([*dp, 3, *graph], False)):
             events = self.traced(*NET, *CUDA, "-b", 3, *flags, "--steps", 1)
             modelled = [e for e in events if e.get("args", {}).get("modelled")]
-            self.assertEqual(bool(modelled), 3 in flags, flags)
+            self.assertEqual(bool(modelled), library, flags)
 
     def test_ranks_that_are_threads_pass_messages_in_the_gpus_memory(self):
         for words in ([*TOY, "--devices", 4],
