@@ -116,7 +116,8 @@ void Allocator::give_back_unused() {
     reclaim_pending();
     for (auto it = free_.begin(); it != free_.end();) {
       const auto next = std::next(it);
-      if (it->second.pool == MemoryPool::common) unused.insert(free_.extract(it));
+      const bool is_free = it->second.pool == MemoryPool::common || graphs_ == 0;
+      if (is_free) unused.insert(free_.extract(it));
       it = next;
     }
   }

@@ -85,8 +85,8 @@ class DeviceContext {
 DeviceContext& context(Device device);
 
 /// Waits for `event` on the calling host thread and records a `sync` event. `why` is
-/// one of item, device, stream. Throws std::runtime_error if the event's
-/// task is being captured (graph_capture.h), since it has no result yet.
+/// one of item, device, stream. Throws std::runtime_error if the event's task is being
+/// captured (graph_capture.h), since it has no result yet.
 void host_wait(const EventPtr& event, const char* why);
 
 /// Throws as host_wait does if the event's task is being captured.
