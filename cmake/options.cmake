@@ -58,7 +58,7 @@ endif()
 
 # A unity build parses the same headers once for each batch of files, which for eight
 # files is half of the work. Where many cores share it, that is quicker all the same; on
-# few cores four batches are. Large batches consist of whole small ones, so that what
+# few cores two to four batches are. They consist of whole small ones, so that what
 # compiles here compiles there: names collide within a batch.
 set(CMAKE_UNITY_BUILD_BATCH_SIZE 8)
 cmake_host_system_information(RESULT cores QUERY NUMBER_OF_LOGICAL_CORES)
@@ -66,7 +66,11 @@ function(compile_in_batches target)
   if(cores LESS 4)
     get_target_property(sources ${target} SOURCES)
     list(LENGTH sources count)
-    math(EXPR batch "${CMAKE_UNITY_BUILD_BATCH_SIZE} * ((${count} + 31) / 32)")
+    math(EXPR times "(${count} + 31) / 32")
+    if(times LESS 2)
+      set(times 2)
+    endif()
+    math(EXPR batch "${CMAKE_UNITY_BUILD_BATCH_SIZE} * ${times}")
     set_target_properties(${target} PROPERTIES UNITY_BUILD_BATCH_SIZE ${batch})
   endif()
 endfunction()
