@@ -48,14 +48,14 @@ Convolution problem_of(const test::Convolution& c, Way way, bool bf16) {
   return p;
 }
 
-/// Returns the first allowed engine whose plan can be made with at most 1 GiB.
+/// Returns the first allowed engine whose plan needs at most `workspace` bytes.
 const EngineConfig* first_allowed(const std::vector<EngineConfig>& configs, bool bf16,
                                   const BackendOptions& options,
-                                  const PlanningTarget& target) {
+                                  const PlanningTarget& target, size_t workspace) {
   for (const EngineConfig& config : configs) {
     if (!is_allowed(config, bf16, options)) continue;
     const auto plan = ExecutionPlan::make(config, target);
-    if (plan && plan->workspace() <= kMostWorkspace) return &config;
+    if (plan && plan->workspace() <= workspace) return &config;
   }
   return nullptr;
 }
@@ -64,13 +64,14 @@ class CudnnPlans : public testing::Test {
  protected:
   const EngineConfig* chosen(const test::Convolution& c, Way way,
                              const Precision& precision, bool deterministic,
-                             int64_t alignment = 16) {
+                             int64_t alignment = 16,
+                             size_t workspace = kMostWorkspace) {
     BackendOptions options;
     options.tf32 = precision.tf32;
     options.deterministic = deterministic;
     const ConvolutionGraph graph(problem_of(c, way, precision.bf16), alignment, h100_);
     configs_ = graph.suggestions();
-    return first_allowed(configs_, precision.bf16, options, h100_);
+    return first_allowed(configs_, precision.bf16, options, h100_, workspace);
   }
 
   const PlanningTarget h100_ = described_target(kH100);
@@ -118,12 +119,16 @@ TEST_F(CudnnPlans, OddChannelsHavePlansInEachPrecision) {
 }
 
 TEST_F(CudnnPlans, TensorsAlignedOnlyToTheirElementsHavePlans) {
-  for (const Way way : kWays) {
-    for (const Precision& precision : kPrecisions) {
-      SCOPED_TRACE(precision.name);
-      EXPECT_NE(
-          chosen(test::kResNet18[1], way, precision, false, precision.bf16 ? 2 : 4),
-          nullptr);
+  for (const test::Convolution& c : test::kResNet18) {
+    for (const Way way : kWays) {
+      for (const Precision& precision : kPrecisions) {
+        SCOPED_TRACE(c.str() + " " + precision.name);
+        const int64_t element = precision.bf16 ? 2 : 4;
+        for (const bool deterministic : {false, true}) {
+          EXPECT_NE(chosen(c, way, precision, deterministic, element, kLeastWorkspace),
+                    nullptr);
+        }
+      }
     }
   }
 }

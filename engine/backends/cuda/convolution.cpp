@@ -22,8 +22,7 @@ namespace lockstep::cuda {
 namespace {
 
 constexpr size_t kMostWorkspace = size_t{1} << 30;
-constexpr size_t kMostTimed = 10;                    // engines that --benchmark times
-constexpr size_t kLeastWorkspace = size_t{8} << 20;  // for tensors that are not aligned
+constexpr size_t kMostTimed = 10;  // engines that --benchmark times
 
 /// The address alignment for which cuDNN's fastest kernels are made. A replica's
 /// weights may be part of a flat tensor and aligned only to their elements.

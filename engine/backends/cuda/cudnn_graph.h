@@ -57,6 +57,10 @@ struct PlanningTarget {
 /// executed.
 PlanningTarget described_target(const std::string& json);
 
+/// The workspace (bytes) that a convolution has at least: a queue may need another
+/// engine than the chosen one, for tensors that are aligned only to their elements.
+inline constexpr size_t kLeastWorkspace = size_t{8} << 20;
+
 /// An engine with its settings, as cuDNN suggests it.
 struct EngineConfig {
   std::shared_ptr<const Descriptor> config;

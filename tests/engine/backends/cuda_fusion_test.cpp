@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <string>
-#include <utility>
 
 #include "engine/autograd/engine.h"
 #include "engine/models/zoo.h"
@@ -134,20 +133,19 @@ TEST_P(CudaFusions, AWorkspaceDoesNotOverwriteAnInputThatIsFree) {
   const Device gpu{DeviceType::cuda, 0};
   const autograd::NoGrad no_grad;
   const Tensor w = test::on(gpu, test::signed_tensor("w", {8, 8, 1, 1}, 1, DType::f32));
+  const Shape sizes{4096, 8, 1, 1};
   const auto run = [&](size_t workspace) {
     test::HostMachine::set_fused_workspace(workspace);
     forget_plans();
-    Tensor x = ops::scale(  // on the stream of kernels, unlike a copy
-        test::on(gpu, test::signed_tensor("x", {4096, 8, 1, 1}, 1, DType::f32)), 1);
-    const auto bytes = static_cast<size_t>(x.nbytes());
-    Tensor y = ops::conv2d(std::exchange(x, {}), w, {});
-    test::HostMachine::set_fused_workspace(workspace ? workspace : bytes);
+    Tensor y = ops::conv2d(  // scale's result is on the stream of kernels, and is free
+        ops::scale(test::on(gpu, test::signed_tensor("x", sizes, 1, DType::f32)), 1), w,
+        {});
     ops::relu_(y);
     return test::values_of(y);
   };
-  const auto wanted = run(64);
-  EXPECT_EQ(run(0), wanted);
-  test::HostMachine::set_fused_workspace(64);
+  const auto wanted = run(test::HostMachine::kWorkspace);
+  EXPECT_EQ(run(sizes.numel() * sizeof(float)), wanted);
+  test::HostMachine::set_fused_workspace(test::HostMachine::kWorkspace);
 }
 
 /// The gradients of a convolution's weights stay in cuDNN's order.

@@ -154,7 +154,6 @@ TEST_P(CudaQueues, EachPinnedBatchArrives) {
 TEST_P(CudaQueues, KernelsAreTimedOnAnIdleDevice) {
   if (real()) GTEST_SKIP() << "only the simulated GPU knows what was disturbed";
   backend_options().benchmark = true;
-  backend_options().deterministic = false;
   forget_plans();
   const int64_t before = test::disturbed_choices();
   const Tensor x = test::on(test::kGpu, test::rounded("x", {2, 8, 16, 16}, DType::f32));

@@ -46,6 +46,7 @@ class CudaReorder : public test::OnCuda {
 };
 
 TEST_P(CudaReorder, ConvolutionsGetTheSameBits) {
+  require_determinism();
   for (const bool amp : {false, true}) {
     backend_options().amp = amp;
     forget_plans();

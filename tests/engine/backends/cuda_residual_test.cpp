@@ -90,6 +90,7 @@ const Block kBlocks[] = {{{2, 8, 3, 3}},
                          {{2, 8, 3, 3}, false}};
 
 TEST_P(CudaResidual, TheBatchNormAddsTheShortcut) {
+  require_determinism();
   for (const Block& block : kBlocks) {
     const Computed found = run_block({DeviceType::cuda, 0}, block);
     const Computed apart = run_separately(block);
@@ -122,6 +123,7 @@ TEST_P(CudaResidual, EqualsTheDefinition) {
 }
 
 TEST_P(CudaResidual, InEvaluationModeToo) {
+  require_determinism();
   Block block{{2, 8, 3, 3}};
   block.training = false;
   const Computed found = run_block({DeviceType::cuda, 0}, block);
@@ -130,6 +132,7 @@ TEST_P(CudaResidual, InEvaluationModeToo) {
 }
 
 TEST_P(CudaResidual, HasTheSameBitsInBfloat16) {
+  require_determinism();
   backend_options().amp = true;
   forget_plans();
   const Device gpu{DeviceType::cuda, 0};
@@ -177,6 +180,7 @@ TEST_P(CudaResidual, ASumWithItselfIsNotFused) {
 /// the same memory, since each element is read before it is written; nothing else may.
 /// In bfloat16, where a gradient of gamma would overwrite elements of other channels.
 TEST_P(CudaResidual, MemoryThatIsFreeIsReadBeforeItIsReused) {
+  require_determinism();
   backend_options().amp = true;
   forget_plans();
   const Device gpu{DeviceType::cuda, 0};

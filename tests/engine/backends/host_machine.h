@@ -18,7 +18,8 @@ struct HostMachine {
   /// If false, launches are counted and compute nothing, so that those of large nets
   /// can be counted in no time.
   static void set_computes(bool on) { computes_ = on; }
-  /// Sets the workspace (bytes) of convolutions with a fused ReLU. They overwrite it.
+  static constexpr size_t kWorkspace = 64;  ///< bytes of a convolution's
+  /// Sets that of convolutions with a fused ReLU. They overwrite it.
   static void set_fused_workspace(size_t bytes) { fused_workspace_ = bytes; }
 
   template <class F>
@@ -107,7 +108,6 @@ struct HostMachine {
 
   static inline std::atomic<int64_t> launches_{0};
   static inline std::atomic<bool> computes_{true};
-  static constexpr size_t kWorkspace = 64;
   static inline std::atomic<size_t> fused_workspace_{kWorkspace};
 };
 
