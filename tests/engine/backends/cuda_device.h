@@ -6,6 +6,7 @@
 #include <string>
 
 #include "engine/backends/backend.h"
+#include "engine/runtime/device_context.h"
 #include "tests/engine/backends/simulated_gpu.h"
 
 namespace lockstep::test {
@@ -39,6 +40,15 @@ class OnCuda : public testing::TestWithParam<const char*> {
   static void require_determinism() {
     backend_options().deterministic = true;
     forget_plans();
+  }
+  /// Takes the blocks of this size that are free, so that the next one to be freed is
+  /// the one that is reused. Call after `synchronize`: other streams may use more.
+  static void take_free_blocks(Tensors& taken, const Shape& sizes) {
+    const runtime::Allocator& allocator = runtime::context(kGpu).allocator();
+    const int64_t held = allocator.held_bytes();
+    do {
+      taken.push_back(Tensor::empty(sizes, kGpu));
+    } while (allocator.held_bytes() == held);
   }
   /// Call after changing options.
   static void forget_plans() { backend_of(DeviceType::cuda).clear_cache(); }

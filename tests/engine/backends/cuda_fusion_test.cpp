@@ -109,7 +109,8 @@ TEST_P(CudaFusions, AMaskDoesNotOverwriteAnInputThatIsFree) {
   const auto run = [&](int taken) {
     const Tensor mean = ops::full_like(ones, 0), var = ops::full_like(ones, 1);
     Tensor y = ops::conv2d(made("x", {1, 8, 4, 4}), w, {});
-    for (int i = 0; i < 1000; ++i) all_free.push_back(Tensor::empty({8}, gpu));
+    runtime::context(gpu).synchronize();
+    take_free_blocks(all_free, {8});
     y = ops::batch_norm(y, {ones, ones, mean, var, {}}, true);
     Tensors blocks;
     for (int i = 0; i < taken; ++i) blocks.push_back(Tensor::empty({8}, gpu));
@@ -137,9 +138,13 @@ TEST_P(CudaFusions, AWorkspaceDoesNotOverwriteAnInputThatIsFree) {
   const auto run = [&](size_t workspace) {
     test::HostMachine::set_fused_workspace(workspace);
     forget_plans();
-    Tensor y = ops::conv2d(  // scale's result is on the stream of kernels, and is free
-        ops::scale(test::on(gpu, test::signed_tensor("x", sizes, 1, DType::f32)), 1), w,
-        {});
+    runtime::context(gpu).synchronize();
+    Tensor x = ops::scale(  // on the stream of kernels, unlike a copy
+        test::on(gpu, test::signed_tensor("x", sizes, 1, DType::f32)), 1);
+    Tensor y = ops::conv2d(x, w, {});
+    Tensors others;
+    take_free_blocks(others, sizes);
+    x = {};
     ops::relu_(y);
     return test::values_of(y);
   };
