@@ -33,14 +33,25 @@ if(NOT CUDAToolkit_FOUND)
     "toolkit 12.0 or newer not found (fix: NVIDIA's package cuda-toolkit)")
   return()
 endif()
-# Ampere, Hopper and, if the compiler supports it, Blackwell; the last one also as PTX
-# for later GPUs. -DCMAKE_CUDA_ARCHITECTURES=75 builds for another GPU.
-if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+# For this machine's GPU. Where there is none, for Ampere, also as PTX for later ones.
+# LOCKSTEP_GPUS=ALL, for packages: Ampere, Hopper and, if the compiler supports it,
+# Blackwell. -DCMAKE_CUDA_ARCHITECTURES=75 builds for another GPU.
+set(LOCKSTEP_GPUS HERE CACHE STRING "HERE or ALL: the GPUs to build for")
+if(LOCKSTEP_GPUS STREQUAL "ALL")
+  set(generations 80-real 90-real 100)
   if(CUDAToolkit_VERSION VERSION_LESS 12.8)
-    set(CMAKE_CUDA_ARCHITECTURES 80-real 90)
-  else()
-    set(CMAKE_CUDA_ARCHITECTURES 80-real 90-real 100)
+    set(generations 80-real 90)
   endif()
+else()
+  set(generations 80)
+  execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader
+    OUTPUT_VARIABLE here ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
+  if(here MATCHES "^([0-9]+)[.]([0-9])")
+    set(generations ${CMAKE_MATCH_1}${CMAKE_MATCH_2})
+  endif()
+endif()
+if(NOT DEFINED CMAKE_CUDA_ARCHITECTURES)
+  set(CMAKE_CUDA_ARCHITECTURES ${generations})
 endif()
 enable_language(CUDA)
 if(CMAKE_VERSION VERSION_LESS 3.26)  # CMAKE_CUDA_STANDARD 20 would silently give 17

@@ -12,6 +12,8 @@ package() {
     return
   fi
   ensure_packages required window package
+  configure release
+  cmake -DLOCKSTEP_GPUS=ALL "$build/release" > /dev/null
   build release lockstep
   if [[ ! -e $build/book/index.html ]]; then
     say 'packaging without the book; to include it, run ./lockstep book first'

@@ -1,4 +1,5 @@
 // The limits of cgroups, read from copies of the kernel's files.
+// sanitize: address
 #include "base/container.h"
 
 #include <thread>

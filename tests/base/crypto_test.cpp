@@ -1,4 +1,5 @@
 // SHA-256 and HMAC against the examples of their standards.
+// sanitize: address
 #include "base/crypto.h"
 
 #include <gtest/gtest.h>

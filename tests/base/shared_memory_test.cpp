@@ -1,3 +1,4 @@
+// sanitize: address
 #include "base/shared_memory.h"
 
 #include <fmt/format.h>

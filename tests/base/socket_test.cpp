@@ -1,4 +1,5 @@
 // Sockets on loopback: listening, connecting, and errors of both.
+// sanitize: address
 #include "base/socket.h"
 
 #include <fcntl.h>

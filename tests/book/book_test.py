@@ -44,7 +44,7 @@ def built(test):
     return _built["folder"]
 
 
-class Built(unittest.TestCase):
+class Built(unittest.TestCase):  # gate first
     def test_without_a_warning(self):
         folder = built(self)
         self.assertTrue((folder / "book/engine/parallel.html").is_file())
@@ -127,7 +127,7 @@ class PageReader(html.parser.HTMLParser):
                 self.links.append(attributes[name])
 
 
-class Links(unittest.TestCase):
+class Links(unittest.TestCase):  # gate
     def test_every_link_and_anchor_leads_somewhere(self):
         folder = built(self)
         read = {page.resolve(): PageReader(page.read_text(encoding="utf-8"))
@@ -150,7 +150,7 @@ class Links(unittest.TestCase):
         self.assertEqual(sorted(set(dead)), [])
 
 
-class Printed(unittest.TestCase):
+class Printed(unittest.TestCase):  # gate
     def test_one_page_holds_all_of_them_unfolded(self):
         folder = built(self)
         with tempfile.TemporaryDirectory() as place:
@@ -170,7 +170,7 @@ class Printed(unittest.TestCase):
         self.assertNotIn("44,734,408 bytes to each of the three replicas", pages)
 
 
-class Pages(unittest.TestCase):
+class Pages(unittest.TestCase):  # gate first
     """In Chromium, with wide and narrow windows."""
 
     def test_no_page_is_wider_than_its_window(self):

@@ -30,7 +30,7 @@ def function(names, options="", file="engine/f.cpp"):
     return f"```{{function}} {file} {names}\n{options}```\n"
 
 
-class Regions(SmallBook):
+class Regions(SmallBook):  # gate
     def test_shows_the_lines_with_their_numbers(self):
         self.write("engine/a.cpp", SOURCE)
         html = self.passes(region("ring") + region("inner"))
@@ -96,7 +96,7 @@ class Regions(SmallBook):
                       self.passes("```{lessons}\n```\n"))
 
 
-class Functions(SmallBook):
+class Functions(SmallBook):  # gate
     def setUp(self):
         super().setUp()
         self.write("engine/f.cpp", "namespace a {\n/// Adds.\nint add(int x) {\n"
@@ -132,7 +132,7 @@ class Functions(SmallBook):
         self.fails("```{file} engine/empty.cpp\n```\n", "is empty")
 
 
-class Finder(unittest.TestCase):
+class Finder(unittest.TestCase):  # gate
     """The function finder on difficult C++."""
 
     def lines(self, text, name, having=None):
@@ -203,7 +203,7 @@ class Finder(unittest.TestCase):
         self.assertLess(marked, lines / 10)
 
 
-class Evidence(SmallBook):
+class Evidence(SmallBook):  # gate
     OUTPUT = "```{output} book/output/toy.txt\n```\n"
     FIGURE = ("```{trace-figure} book/figures/forward.png\n:alt: a picture\n"
               "A caption.\n```\n")
@@ -247,7 +247,7 @@ class Evidence(SmallBook):
         self.fails(self.FIGURE, "book/figures.sh does not generate forward.png")
 
 
-class Drawings(SmallBook):
+class Drawings(SmallBook):  # gate
     PAGE = ("```{drawing} book/drawings/queue.svg\n:alt: a \"queue\"\n"
             "A caption.\n```\n")
     SVG = '<svg viewBox="0 0 9 9"><rect class="box" width="9" height="9"/></svg>\n'
@@ -273,7 +273,7 @@ class Drawings(SmallBook):
         self.fails("", "book/drawings/queue.svg: no page shows it")
 
 
-class Answers(SmallBook):
+class Answers(SmallBook):  # gate
     def test_an_answer_opens_without_a_script(self):
         html = self.passes("What?\n\n```{answer}\nEight, in *four* places.\n```\n")
         self.assertIn("<summary>Answer</summary>", html)
@@ -285,7 +285,7 @@ class Answers(SmallBook):
         self.fails("What?\n\n```{answer}\n```\n", "answer: ")
 
 
-class Share(SmallBook):
+class Share(SmallBook):  # gate
     """The share of the engine that no page shows."""
 
     limit = 0.5

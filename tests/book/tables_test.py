@@ -13,7 +13,7 @@ sys.path.insert(0, str(ROOT / "book"))
 from literate import misconceptions, regions  # noqa: E402 (needs the path)
 
 
-class Rosetta(SmallBook):
+class Rosetta(SmallBook):  # gate
     def table(self, ours):
         self.write("engine/a.h", "class A {\n  void run();  // walk\n};\n")
         self.write("book/rosetta.txt",
@@ -35,7 +35,7 @@ class Rosetta(SmallBook):
         self.fails("```{rosetta} book/rosetta.txt\n```\n", "line 2 is not")
 
 
-class Equality(SmallBook):
+class Equality(SmallBook):  # gate
     """The table of equal ways of training."""
 
     head = f"{'way':<18}{'as':<18}{'toy':<10}vgg d\n"
@@ -63,7 +63,7 @@ class Equality(SmallBook):
                    "`hybrid` has 3 cells, expected 4")
 
 
-class LessonTable(SmallBook):
+class LessonTable(SmallBook):  # gate
     """The table of what each lesson corrects."""
 
     LESSON = {"title": "The tape", "minutes": 45, "slots": ["tape_walk"], "gates": [

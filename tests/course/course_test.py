@@ -2,17 +2,19 @@
 
     course_test.py LESSON skeleton           compiles and fails with instructions
     course_test.py LESSON solution           passes
-    course_test.py LESSON mutant [NAME …]    wrong solutions (all unless named) fail,
-                                             each for its own reason
+    course_test.py LESSON rules              a wrong solution for each rule fails, for
+                                             its own reason
+    course_test.py LESSON mutants            so do all others
+    course_test.py LESSON mutant [NAME …]    so do these, or all
     course_test.py LESSON unplugged          without its registration it fails
     course_test.py LESSON checkpoints        stages of long lessons can be passed alone
     course_test.py LESSON folder             has a chapter, hints, gates and a trace
     course_test.py LESSON alone              its tests use only this lesson's slots
     course_test.py LESSON headers            compiles the engine's headers for all
 
-A mutant begins with `// rejected by: TEST` and `// because: WORDS`: that test must be
-the first to fail, and its message must contain those words. Its region `top` is
-inserted before the first line of the file.
+A rule is a test of the lesson's. A mutant begins with `// rejected by: TEST` and
+`// because: WORDS`: that test must be the first to fail, and its message must contain
+those words. Its region `top` is inserted before the first line of the file.
 
 The lessons' tests draw with seed 0 here, and with a random one for learners. No verdict
 may depend on it:
@@ -192,6 +194,20 @@ class Mutant(Lesson):
         self.assertIn(because[1], told)
 
 
+def mutants(which):
+    """The names of the lesson's wrong solutions: the first one that each rule rejects
+    ("rules"), all others ("mutants"), or all."""
+    first, others = {}, []
+    for path in sorted((ROOT / "lessons" / Lesson.slug / "mutants").iterdir()):
+        rule = re.search(r"rejected by: (\S+)", path.read_text())
+        if rule and rule[1] not in first:
+            first[rule[1]] = path.stem
+        else:
+            others.append(path.stem)
+    return {"rules": list(first.values()), "mutants": others}.get(
+        which, [*first.values(), *others])
+
+
 class Unplugged(Lesson):
     """The engine's own code is never judged in place of the learner's."""
 
@@ -347,13 +363,13 @@ def torch_is_missing():
 def main(words):
     Lesson.slug, what = words[0], words[1]
     case = {"skeleton": Skeleton, "solution": Solution, "mutant": Mutant,
-            "unplugged": Unplugged, "checkpoints": Checkpoints,
-            "folder": Folder, "alone": Alone, "headers": Headers}[what]
-    if what == "mutant":
-        mutants = (ROOT / "lessons" / Lesson.slug / "mutants").iterdir()
-        for name in words[2:] or sorted(path.stem for path in mutants):
+            "rules": Mutant, "mutants": Mutant, "unplugged": Unplugged,
+            "checkpoints": Checkpoints, "folder": Folder, "alone": Alone,
+            "headers": Headers}[what]
+    if case is Mutant:
+        for name in words[2:] or mutants(what):
             Mutant.add(name)
-    if what in ("skeleton", "solution", "mutant", "checkpoints") and torch_is_missing():
+    if what not in ("unplugged", "folder", "alone") and torch_is_missing():
         print("not judged: no PyTorch; fix: apt-get install python3-torch")
         return 77
     tests = unittest.defaultTestLoader.loadTestsFromTestCase(case)

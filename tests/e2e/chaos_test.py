@@ -29,7 +29,7 @@ PIPELINE = ["train", "-a", "resnet18", "--dataset", "generated", "--device-type"
             "--micro-batches", 3, *HOW_LONG]
 
 
-class Chaos(unittest.TestCase):
+class Chaos(unittest.TestCase):  # gate alone
     def test_every_run_ends_as_it_should(self):
         kinds = [Killed, Stopped, Late, SocketClosed, Mismatched, WrongWorldSize,
                  PortTaken, Garbage, StageKilled, StageStopped, ServerKilled,

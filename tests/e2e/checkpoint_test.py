@@ -73,7 +73,7 @@ class CheckpointTest(TempTest):
         self.expect_same(self.newest("whole"), self.newest("parts"))
 
 
-class Checkpoints(CheckpointTest):
+class Checkpoints(CheckpointTest):  # gate first 30_minutes
     def test_single(self):
         self.goes_on(*SINGLE)
 
@@ -276,7 +276,7 @@ class Checkpoints(CheckpointTest):
         self.assertEqual([n for n in os.listdir(self.path("c")) if "tmp" in n], [])
 
 
-class Dropout(CheckpointTest):
+class Dropout(CheckpointTest):  # gate first
     """AlexNet's dropout masks. Its checkpoints have 0.5 GB: one is written, none is
     compared."""
     IMAGES = ["--dataset", "generated", "--image-size", 64, "--length", 8]
@@ -307,7 +307,7 @@ class Dropout(CheckpointTest):
         self.masks_go_on(*DDP, "--devices", 2)
 
 
-class KilledWriting(CheckpointTest):
+class KilledWriting(CheckpointTest):  # gate first
     NET = "resnet18"  # writing its checkpoint takes long enough
 
     def size_of_temporary(self):

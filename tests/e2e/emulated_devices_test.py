@@ -27,7 +27,7 @@ def write_png(path, side):
                        struct.pack(">I", zlib.crc32(name + data)))
 
 
-class EmulatedDevices(TempTest):
+class EmulatedDevices(TempTest):  # gate
     def test_eight_devices(self):
         trace, summary = self.path("t.json"), self.path("s.json")
         out, _ = run(*A100, "--mode", "dp", "-j", 2, "--trace", trace,

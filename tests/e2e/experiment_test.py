@@ -25,7 +25,7 @@ def read(*path):
         return file.read()
 
 
-class Experiments(TempTest):
+class Experiments(TempTest):  # gate
     def test_imagenet_table(self):
         out = self.path("t")
         text, _ = run(*TABLE, "--out", out)

@@ -18,7 +18,7 @@ LINE = (r"Epoch: \[0\]\[0/\d+\]\tTime +[\d.]+ \( *[\d.]+\)\tData +[\d.]+ \( *[\d
         r"\tAcc@1 +[\d.]+ \( *[\d.]+\)\tAcc@5 +[\d.]+ \( *[\d.]+\)\n")
 
 
-class ImageFolders(TempTest):
+class ImageFolders(TempTest):  # gate first
     def folders(self, copies=4):
         """Creates train/ and val/ with a class for each kind of file."""
         for part in ("train", "val"):

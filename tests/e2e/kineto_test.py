@@ -27,7 +27,7 @@ def base_time(path):
     return int(found[1]) if found else 0
 
 
-class Kineto(TempTest):
+class Kineto(TempTest):  # first
     def test_export_gives_the_figures_of_summary(self):
         trace, folder = self.path("t.json.gz"), self.path("out")
         run("train", "--dataset", "generated", "--length", 16, "-a", "resnet18",

@@ -10,6 +10,7 @@ import ctypes
 import os
 import random
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -100,7 +101,7 @@ def shut_down(pid, descriptor):
         connection.shutdown(socket.SHUT_RDWR)
 
 
-class LauncherChaos(TempTest):
+class LauncherChaos(TempTest):  # gate alone
     def test_faults(self):
         table, launchers = Table("Faults"), launchers_here() if RUNS else []
         faults = ["KILL", "STOP", "TERM", "INT", "cut", "slow"]
@@ -110,6 +111,8 @@ class LauncherChaos(TempTest):
         for launcher, fault, seed in runs or [
                 (Tcp, "cut", 0), (Job, "STOP", 2), (Multiprocessing, "INT", 3)]:
             with self.subTest(launcher=launcher.name, fault=fault, seed=seed):
+                if fault == "cut" and not shutil.which("ss"):
+                    self.skipTest("`ss` (iproute2) is not installed")
                 is_right = False
                 try:
                     self.one(launcher, fault, random.Random(seed), f"run{seed}")
@@ -157,7 +160,10 @@ class LauncherChaos(TempTest):
         self.survivors_traces(job, set(range(RANKS)) - {struck})
 
     def is_cut(self, job, fault, struck, _):
-        ends = cut(job.pids())
+        try:
+            ends = cut(job.pids())
+        except PermissionError as error:
+            self.skipTest(f"not permitted here: {error.strerror}")
         self.assertEqual(len(ends), 2)
         self.assertNotIn(0, job.end())
         broke = "the connection to rank [{}{}] broke during".format(*ends)
@@ -215,7 +221,7 @@ class LauncherChaos(TempTest):
         self.assertTrue(tensors)
 
 
-class LauncherPreemption(TempTest):
+class LauncherPreemption(TempTest):  # gate
     def test_preempted_jobs_end_like_uninterrupted_ones(self):
         table = Table("Preempted and resumed")
         launchers = launchers_here() if PREEMPTED else []

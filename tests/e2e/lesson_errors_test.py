@@ -6,7 +6,7 @@ import unittest
 from lesson_test import Workspace
 
 
-class LearnersCode(Workspace):
+class LearnersCode(Workspace):  # gate
     """For every error of the learner's code, the verdict is a one-line message."""
 
     def test_no_cxx(self):
@@ -82,7 +82,7 @@ class LearnersCode(Workspace):
         self.assertIn("apt-get install g++", errors)
 
 
-class Sanitizers(Workspace):
+class Sanitizers(Workspace):  # gate first
     """If requested, they report the faulty line, in tests and in training runs."""
 
     OVERFLOW = ("    int* one = new int[1];\n    one[input.dim()] = 2;\n"

@@ -57,7 +57,7 @@ class Workspace(TempTest):
         self.file.write_text(text[:at] + code + text[at:])
 
 
-class Lessons(Workspace):
+class Lessons(Workspace):  # first
     def test_work_is_never_overwritten(self):
         self.lesson("start", 5)
         self.file.write_text("mine")
@@ -294,7 +294,7 @@ class Lessons(Workspace):
         self.check(True, **shared)
 
 
-class Course(Workspace):
+class Course(Workspace):  # gate first
     """A folder of lessons under development."""
 
     def setUp(self):

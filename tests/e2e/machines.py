@@ -82,6 +82,8 @@ class Machines(TempTest):
             if self.ip("netns", "add", name) != 0:
                 self.skipTest("`ip netns add` is not permitted here")
             self.addCleanup(self.ip, "netns", "del", name)
+            if self.ip("netns", "exec", name, "true") != 0:  # as in a chroot
+                self.skipTest("`ip netns exec` is not permitted here")
         self.connect()
 
     def connect(self):

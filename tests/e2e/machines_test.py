@@ -15,7 +15,7 @@ PIPELINE = ["train", "-a", "resnet18", "--dataset", "generated", "--length", 32,
 PORT = 2811
 
 
-class Addresses(Machines):
+class Addresses(Machines):  # gate
     """Rank 0 is on machine 0. Machine 1 knows its address; rank 0 may know less."""
 
     def train(self, urls, before=((), ()), more=((), ()), **variables):
@@ -104,7 +104,7 @@ class Addresses(Machines):
             self.assertEqual(rank.end(), 0, rank.err)
 
 
-class Clocks(Machines):
+class Clocks(Machines):  # gate
     """The merged trace of two machines, one 100,000 s ahead, breaks no law."""
 
     def traced(self, name, ahead=100000, words=ONE):

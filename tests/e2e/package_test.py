@@ -29,7 +29,7 @@ def files_below(folder):
             for name in names]
 
 
-class Package(TempTest):
+class Package(TempTest):  # gate
     @classmethod
     def setUpClass(cls):
         folder = tempfile.TemporaryDirectory(prefix="installed ")
@@ -91,7 +91,7 @@ class Package(TempTest):
 
 
 @unittest.skipUnless(os.path.exists(CORE), "lockstep_core is not built")
-class FirstBuild(TempTest):
+class FirstBuild(TempTest):  # gate
     def core(self, *words, **environment):
         return subprocess.run([CORE, *words], capture_output=True, text=True,
                               timeout=60, check=False,

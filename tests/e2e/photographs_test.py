@@ -17,7 +17,7 @@ PEER = os.path.join(ROOT, "tests", "e2e", "photographs_peer.py")
 CLASSES = 4
 
 
-class Photographs(TorchTest):
+class Photographs(TorchTest):  # all
     def expect_equal(self, arch, count, converted=False):
         sample = os.path.join(os.environ.get("LOCKSTEP_SHARED", ""), "data",
                               "imagenet-sample")

@@ -67,7 +67,7 @@ class PreemptionTest(TempTest):
             self.assertEqual(state[key], other_state[key], key)
 
 
-class Preemption(PreemptionTest):
+class Preemption(PreemptionTest):  # gate first
     def preempted(self, way, strikes=2):
         """Terminates a run at random steps and starts it again by the same command,
         until it ends."""
@@ -256,7 +256,7 @@ class Preemption(PreemptionTest):
         self.assertTrue(any("=> checkpoint written: " in line for line in part.out))
 
 
-class Restarts(PreemptionTest):
+class Restarts(PreemptionTest):  # gate
     """`--checkpoint-steps`, `--resume auto` and `launch --max-restarts`."""
 
     def test_a_killed_run_continues_from_its_last_checkpoint(self):

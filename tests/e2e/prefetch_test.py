@@ -19,7 +19,7 @@ WAYS = {
 }
 
 
-class PrefetchToDevice(TempTest):
+class PrefetchToDevice(TempTest):  # gate
     def weights(self, *flags):
         path = self.path("w.safetensors")
         run(*TRAIN, *flags, "--save", path)

@@ -23,7 +23,7 @@ START = ["--rdzv-timeout", 60]  # --timeout is not for the start
 HANGS = [*START, "--timeout", 4]
 
 
-class ServerRanks(TempTest):
+class ServerRanks(TempTest):  # gate first
     def test_processes_train_as_threads_do(self):
         threads = self.train("threads", 2)
         processes = self.train("processes", 2, *PROCESSES)

@@ -109,7 +109,7 @@ class SharedByProcesses(TempTest):
                 self.assertEqual(group_members(ranks.pid), [])
 
 
-class SharedChaos(unittest.TestCase):
+class SharedChaos(unittest.TestCase):  # gate alone
     """Signals to one worker at a random moment: the run ends in time, the others name
     it, and neither a process nor shared memory is left."""
 
@@ -161,7 +161,7 @@ class SharedChaos(unittest.TestCase):
 
 def segments():
     """Shared memory with a name."""
-    return sorted(os.listdir("/dev/shm"))
+    return sorted(os.listdir("/dev/shm")) if os.path.isdir("/dev/shm") else []
 
 
 if __name__ == "__main__":

@@ -26,7 +26,7 @@ TOY = ["train", "-a", "toy", "--dataset", "random", "-b", 12, "--steps", 3, *CUD
 
 @unittest.skipUnless(os.path.exists(os.path.join(FOLDER, "liblockstep_cuda.so")),
                      "this build has no CUDA backend to stand in for")
-class SimulatedGpu(TempTest):
+class SimulatedGpu(TempTest):  # gate
     def run_there(self, *words, **options):
         return run(*words, LD_LIBRARY_PATH=FOLDER, **options)
 

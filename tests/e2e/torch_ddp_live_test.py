@@ -15,7 +15,7 @@ RANKS, BATCH, LR = 2, 4, 0.01
 STEPS = 3  # the third loss depends on weights updated with rebuilt buckets
 
 
-class LiveTorch(TempTest):
+class LiveTorch(TempTest):  # all
     def test_losses_equal_those_of_pytorch_on_gloo(self):
         reason = torch_is_missing()
         if reason:

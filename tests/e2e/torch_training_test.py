@@ -16,7 +16,7 @@ CONVERT = os.path.join(ROOT, "tools", "convert_weights.py")
 BATCH, IMAGES = 2, 6  # 3 batches: the last group of an epoch is smaller
 
 
-class LiveTraining(TorchTest):
+class LiveTraining(TorchTest):  # all first
     def setUp(self):
         super().setUp()
         self.weights = self.path("w.safetensors")

@@ -11,7 +11,7 @@ from collections import Counter
 from support import TempTest, expect_schema, read_trace, run
 
 
-class Traces(TempTest):
+class Traces(TempTest):  # first
     """Traces recorded with real kernels are consistent."""
 
     @classmethod

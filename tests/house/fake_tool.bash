@@ -37,6 +37,7 @@ case $me in
       printf 'CMake Error at CMakeLists.txt:9 (find_package):\n  fmt is missing\n'
       exit 1
     fi
+    if [[ " $* " != *" --preset "* ]]; then exit; fi
     : > "$(after -S "$@")/build/$(after --preset "$@")/build.ninja" ;;
   ninja)
     if [[ $1 == --version ]]; then echo 1; exit; fi

@@ -1,27 +1,21 @@
 # `./lockstep test`: sourced by ../../lockstep, whose functions it uses.
 #
-#   --quick      omits the slow tests and the sanitizers
-#   --sanitize   also runs under ASan + UBSan and under TSan; with CI=true this is the
-#                default, unless --quick is given
-# All other options are passed to ctest, in each preset; under the sanitizers, only those
-# that select tests have an effect.
+#   (nothing)            builds all and tests it: what works here, in a quarter of an hour
+#   PATH…                tests sources, tests, folders, lessons or documents, in a minute
+#   --changed            the same for what differs from origin/main
+#   --gate               also wrong solutions of every lesson, the book, sanitizers; with
+#                        CI=true this is the default
+#   --all [PART…]        everything, or these parts: release asan tsan packages bare
+# Options of ctest may follow, as -R NAME, and select among the tests.
 # shellcheck shell=bash disable=SC2154  # root, build and launcher are the wrapper's
 
-# The slow tests, and the rooms that run under ASan and UBSan. The TSan build contains
-# only suites about threads (../CMakeLists.txt).
-slow_tests='Golden.*(resnet|vgg)'
-# Nets of full size and long series: under ASan they take minutes, and call what small
-# nets call.
-large_nets="$slow_tests|Golden.*alexnet|ConvolutionsOf(ResNet|Vgg)|InitialValuesOf"
-large_nets+='|SimpleWalkOfNets|PartsOfEveryModel|ScoreboardGolden|AutoSplit.TrainsLike'
-asan_rooms='^(base|plan|tracer|engine|gui)$'
 memory_is_kept=glibc.malloc.hugetlb=1
 memory_is_kept+=:glibc.malloc.trim_threshold=1073741824
 memory_is_kept+=:glibc.malloc.mmap_threshold=1073741824
 
 usage() {
-  echo 'usage: ./lockstep test [--quick] [--sanitize] [options of ctest]'
-  sed -n '3,7s/^# //p' "$root/tests/house/run_tests.bash"
+  echo 'usage: ./lockstep test [PATH… | --changed | --gate | --all [PART…]] [OPTIONS]'
+  sed -n '3,9s/^# //p' "$root/tests/house/run_tests.bash"
 }
 
 print_versions() {
@@ -34,37 +28,123 @@ print_versions() {
   dpkg-query -W -f '${Package} ${Version}\n' libdnnl-dev libgtest-dev 2> /dev/null || true
 }
 
-# test_preset PRESET TARGET OPTION…: builds TARGET, then runs the tests that ctest selects
-# by the options
-test_preset() {
-  local preset=$1 start=$SECONDS built progress=()
+# test_release OPTION…: runs the tests of the release build that ctest selects
+test_release() {
+  local start=$SECONDS progress=()
+  if [[ -t 1 ]]; then progress=(--progress); fi
+  ctest --test-dir "$build/release" --output-on-failure --no-tests=error \
+    --parallel "$jobs" --output-junit "$results/release.xml" "${progress[@]}" "$@" ||
+    failed+=(release)
+  printf 'release: tested in %d s\n' $(( SECONDS - start ))
+}
+
+# test_sanitized PRESET TARGET OPTION…: the same of a build with sanitizers, with one
+# process for each suite
+test_sanitized() {
+  local preset=$1 start=$SECONDS built
   build "$preset" "$2"
   built=$SECONDS
-  if [[ -t 1 ]]; then progress=(--progress); fi
-  if [[ $preset == release ]]; then
-    ctest --test-dir "$build/$preset" --output-on-failure --no-tests=error \
-      --parallel "$jobs" --output-junit "$results/$preset.xml" "${progress[@]}" \
-      "${@:3}" || failed+=("$preset")
-  else
-    "${launcher[@]}" python3 "$root/tests/house/run_suites.py" "$build/$preset" \
-      "$results/$preset.xml" "$jobs" "${@:3}" || failed+=("$preset")
-  fi
+  "${launcher[@]}" python3 "$root/tests/house/run_suites.py" "$build/$preset" \
+    "$results/$preset.xml" "$jobs" "${@:3}" || failed+=("$preset")
   printf '%s: built in %d s, tested in %d s\n' "$preset" $(( built - start )) \
     $(( SECONDS - built ))
 }
 
-run_tests() {
-  local arg quick='' sanitize='' options=() jobs cores failed=()
-  local results=$build/test-results
-  for arg; do
-    case $arg in
-      --quick) quick=1 ;;
-      --sanitize) sanitize=1 ;;
-      -h | --help) usage; return ;;
-      *) options+=("$arg") ;;
+# test_asan TARGET OPTION…
+test_asan() {
+  local ASAN_OPTIONS=$lines${ASAN_OPTIONS:+:$ASAN_OPTIONS}
+  local UBSAN_OPTIONS=print_stacktrace=1:$lines${UBSAN_OPTIONS:+:$UBSAN_OPTIONS}
+  export ASAN_OPTIONS UBSAN_OPTIONS
+  test_sanitized dev "$@"
+}
+
+# test_tsan TARGET OPTION…
+test_tsan() {
+  # TSan requires non-randomized addresses and cannot observe OpenMP's threads.
+  local TSAN_OPTIONS=$lines${TSAN_OPTIONS:+:$TSAN_OPTIONS} OMP_NUM_THREADS=1
+  local launcher=("${launcher[@]}")
+  export TSAN_OPTIONS OMP_NUM_THREADS
+  if setarch -R true 2> /dev/null; then launcher=(setarch -R); fi
+  test_sanitized tsan "$@"
+}
+
+# test_script NAME COMMAND…: a part that is one program; its result counts as a test
+test_script() {
+  local name=$1 status=run
+  "${@:2}" || { status=fail; failed+=("$name"); }
+  echo "<testsuite><testcase name='$name' status='$status'/></testsuite>" \
+    > "$results/$name.xml"
+}
+
+# test_paths PATH…|--changed: builds and runs the tests of these files
+test_paths() {
+  local found targets=() start=$SECONDS
+  found=$(python3 "$root/tests/house/tests_of.py" "$@") || exit 1
+  read -r -a targets <<< "${found%%$'\n'*}"
+  if [[ " ${targets[*]} " == *' lockstep '* ]]; then targets+=(backends); fi
+  if (( ${#targets[@]} )); then
+    build inner "${targets[@]}"
+  else
+    lock
+    configure inner
+    unlock
+  fi
+  say "built in $(( SECONDS - start )) s: ${targets[*]:-nothing}"
+  ctest --test-dir "$build/inner" --output-on-failure --no-tests=error \
+    --parallel "$jobs" --output-junit "$results/inner.xml" -L "${found#*$'\n'}" \
+    -LE '^all$' "${options[@]}" || failed+=(inner)
+}
+
+test_everything() {  # of `parts`
+  local part wanted=(release asan tsan packages bare)
+  if (( ${#parts[@]} )); then wanted=("${parts[@]}"); fi
+  for part in "${wanted[@]}"; do
+    case $part in
+      release) build release all; test_release "${options[@]}" ;;
+      asan) test_asan all_unit_tests "${options[@]}" ;;
+      tsan) test_tsan all_unit_tests "${options[@]}" ;;
+      packages) test_script packages bash "$root/tests/house/packages.bash" ;;
+      bare) test_script bare bash "$root/tests/bare/run.bash" "$build/bare" demo test ;;
     esac
   done
-  if in_ci && [[ ! $quick ]]; then sanitize=1; fi
+}
+
+# say_what_was_left: which tests this run did not include, and how to run them
+say_what_was_left() {
+  local left='every wrong solution, every room under sanitizers, packages, a first build'
+  case $tier in
+    user) echo "Not run: the lessons' wrong solutions, the book, sanitizers" \
+      "(./lockstep test --gate); $left (./lockstep test --all)." ;;
+    gate) echo "Not run: $left (./lockstep test --all)." ;;
+    paths) echo 'Not run: all other tests (./lockstep test).' ;;
+    all) if (( ${#parts[@]} )); then echo "Only these parts ran: ${parts[*]}."; fi ;;
+  esac
+}
+
+# parse_test_options ARGUMENT…: sets tier, paths, parts and options
+parse_test_options() {
+  tier=user paths=() parts=() options=()
+  if in_ci; then tier=gate; fi
+  while (( $# )); do
+    case $1 in
+      -h | --help) usage; exit ;;
+      --changed) tier=paths paths+=("$1") ;;
+      --gate) tier=gate ;;
+      --all) tier=all ;;
+      --) shift; options+=("$@"); return ;;
+      -*) options+=("$@"); return ;;
+      release | asan | tsan | packages | bare)
+        if [[ $tier == all ]]; then parts+=("$1"); else tier=paths paths+=("$1"); fi ;;
+      *) tier=paths paths+=("$1") ;;
+    esac
+    shift
+  done
+}
+
+run_tests() {
+  local tier paths parts options jobs cores lines failed=()
+  local results=$build/test-results
+  parse_test_options "$@"
   if [[ ! ${LOCKSTEP_SHARED:-} && -d $root/../shared/data ]]; then
     LOCKSTEP_SHARED=$(readlink -f "$root/../shared")  # real data and foreign traces
     export LOCKSTEP_SHARED
@@ -73,7 +153,7 @@ run_tests() {
   cores=$(nproc)
   jobs=$(awk '/^MemAvailable/ {print int($2 / 7340032)}' /proc/meminfo)
   jobs=$(( jobs < 1 ? 1 : jobs > cores ? cores : jobs ))
-  if in_ci; then  # the book's tests must not be skipped in CI
+  if [[ $tier == gate || $tier == all ]]; then
     ensure_packages required window package tests book
   else
     ensure_packages required window package tests
@@ -83,23 +163,24 @@ run_tests() {
   # Processes keep what they free, in huge pages: in some virtual machines page faults
   # take up to half of the time of tests that train.
   export GLIBC_TUNABLES=${GLIBC_TUNABLES:-$memory_is_kept}
+  # Sanitizers' reports name functions and lines by addr2line, which a compiler needs.
+  lines=external_symbolizer_path=$(command -v addr2line || true)
 
   rm -rf "$results"
   mkdir -p "$results"
-  test_preset release all ${quick:+-E "$slow_tests"} "${options[@]}"
-  if [[ $sanitize ]]; then
-    # Reports name functions and lines by addr2line, which a compiler depends on.
-    local lines
-    lines=external_symbolizer_path=$(command -v addr2line || true)
-    export ASAN_OPTIONS=$lines${ASAN_OPTIONS:+:$ASAN_OPTIONS}
-    export TSAN_OPTIONS=$lines${TSAN_OPTIONS:+:$TSAN_OPTIONS}
-    export UBSAN_OPTIONS=print_stacktrace=1:$lines${UBSAN_OPTIONS:+:$UBSAN_OPTIONS}
-    test_preset dev unit_tests -L "$asan_rooms" -E "$large_nets" "${options[@]}"
-    # TSan requires non-randomized addresses and cannot observe OpenMP's threads.
-    if setarch -R true 2> /dev/null; then launcher=(setarch -R); fi
-    export OMP_NUM_THREADS=1
-    test_preset tsan unit_tests -L "$asan_rooms" -E "$slow_tests" "${options[@]}"
-  fi
+  case $tier in
+    paths) test_paths "${paths[@]}" ;;
+    user)
+      build release all
+      test_release -LE '^(gate|all)$' "${options[@]}" ;;
+    gate)
+      build release all
+      test_release -LE '^all$' "${options[@]}"
+      test_asan unit_tests -LE '^all$' "${options[@]}"
+      test_tsan unit_tests -LE '^all$' "${options[@]}" ;;
+    all) test_everything ;;
+  esac
   if (( ${#failed[@]} )); then echo "failed under: ${failed[*]}"; fi
+  say_what_was_left
   python3 "$root/tests/house/count_tests.py" "$results" && (( ! ${#failed[@]} ))
 }

@@ -13,7 +13,7 @@ import unittest
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 FAKES = "dpkg-query apt-get sudo id cmake ninja ctest cpack".split()
 REAL = ("bash env readlink cksum mkdir rm cat grep head tail cut flock awk nproc sed "
-        "chmod ls python3 uname").split()
+        "chmod ls uname").split()
 PACKAGES = ("# all\n[required]\ng++\ncmake  # why\n\n"
             "[window]\nglfw\n[package]\nfile\n[tests]\npython3\n[optional]\ntorch\n")
 
@@ -29,6 +29,7 @@ class Wrapper(unittest.TestCase):
         (self.root / "cmake").mkdir()
         for name in ("lockstep", "CMakePresets.json", "tests/house/run_tests.bash",
                      "tests/house/count_tests.py", "tests/house/run_suites.py",
+                     "tests/house/tests_of.py",
                      "cmake/package.bash"):
             shutil.copy(ROOT / name, self.root / name)
         (self.root / "packages.txt").write_text(PACKAGES)
@@ -37,6 +38,7 @@ class Wrapper(unittest.TestCase):
         self.fake.mkdir()
         for tool in REAL:
             (self.bin / tool).symlink_to(shutil.which(tool))
+        (self.bin / "python3").symlink_to(sys.executable)
         for tool in FAKES:
             (self.bin / tool).symlink_to(ROOT / "tests/house/fake_tool.bash")
         self.say("installed", "g++\ncmake\nglfw\nfile\npython3\n")
@@ -66,7 +68,10 @@ class Wrapper(unittest.TestCase):
 
     def on_terminal(self, answer, *arguments):
         """Runs the wrapper on a terminal, with `answer` as input."""
-        ours, its = pty.openpty()
+        try:
+            ours, its = pty.openpty()
+        except OSError as error:
+            self.skipTest(f"no pseudo-terminals here: {error}")
         os.write(ours, answer.encode())
         done = self.start(*arguments, stdin=its, stderr=its)
         os.close(its)
@@ -327,25 +332,57 @@ class Wrapper(unittest.TestCase):
                          [f"LOCKSTEP_SHARED={self.home}/shared OMP="])
         self.assertTrue(self.calls("ninja")[0].endswith("/release all"))
 
-    def test_test_sanitizes_when_asked_and_in_ci(self):
-        for arguments, ci in ((["--sanitize"], ""), ([], "true")):
+    def builds(self):
+        """What ninja was asked for since the last call: `PRESET TARGET…`."""
+        return [call.split("/")[-1] for call in self.calls("ninja") if "-C" in call]
+
+    def test_the_gate_sanitizes_when_asked_and_in_ci(self):
+        for arguments, ci in ((["--gate"], ""), ([], "true")):
             self.environment["CI"] = ci
             done = self.start("test", *arguments)
             self.expect(done, 0)
             self.assertIn("3 passed, 0 failed, 0 skipped\n", done.stdout)
-            builds = [call for call in self.calls("ninja") if "-C" in call]
-            self.assertEqual([call.split("/")[-1] for call in builds],
+            self.assertIn("Not run: every wrong solution", done.stdout)
+            self.assertEqual(self.builds(),
                              ["release all", "dev unit_tests", "tsan unit_tests"])
             self.assertEqual(self.calls("LOCKSTEP"), ["LOCKSTEP_SHARED= OMP="] * 2
                              + ["LOCKSTEP_SHARED= OMP=1"])
-        self.assertIn("1 passed,", self.start("test", "--quick").stdout)
+            self.assertTrue(all(" -LE ^all$" in call for call in self.calls("ctest")))
+
+    def test_users_run_neither_the_gate_nor_all(self):
+        done = self.start("test")
+        self.assertIn("wrong solutions, the book, sanitizers (./lockstep test --gate)",
+                      done.stdout)
+        self.assertIn(" -LE ^(gate|all)$", self.calls("ctest")[0])
+        self.assertEqual(self.builds(), ["release all"])
+
+    def test_all_runs_everything_or_parts(self):
+        self.start("test", "--all", "release", "tsan")
+        self.assertEqual(self.builds(), ["release all", "tsan all_unit_tests"])
+        self.assertFalse([call for call in self.calls("ctest") if "-LE" in call])
+        done = self.start("test", "--all", "asan")
+        self.assertIn("Only these parts ran: asan.\n1 passed,", done.stdout)
+
+    def test_a_path_builds_and_runs_its_tests(self):
+        for file in ("engine/plan/chunk.h", "tests/plan/chunk_test.cpp"):
+            (self.root / file).parent.mkdir(parents=True, exist_ok=True)
+            (self.root / file).touch()
+        done = self.start("test", "engine/plan/chunk.h", cwd=self.root)
+        self.expect(done, 0)
+        self.assertTrue(done.stdout.endswith("Not run: all other tests (./lockstep "
+                                             "test).\n1 passed, 0 failed, 0 skipped\n"))
+        self.assertEqual(self.builds(), ["inner plan.chunk_test"])
+        (ctest,) = self.calls("ctest")
+        self.assertIn(r"-L ^(tests/plan/chunk_test\.cpp)$ -LE ^all$", ctest)
+        self.expect(self.start("test", "engine/plan/chunk.cc", cwd=self.root), 1,
+                    "no engine/plan/chunk.cc here; fix: ")
 
     def test_help_of_test_comes_at_once(self):
         for word in ("-h", "--help"):
             done = self.start("test", word)
             self.expect(done, 0)
-            self.assertIn("usage: ./lockstep test [--quick]", done.stdout)
-            self.assertTrue(done.stdout.endswith("have an effect.\n"), done.stdout)
+            self.assertIn("usage: ./lockstep test [PATH", done.stdout)
+            self.assertTrue(done.stdout.endswith("among the tests.\n"), done.stdout)
         self.assertEqual(self.calls("ninja") + self.calls("ctest"), [])
 
     def test_test_fails_when_a_test_fails_or_none_ran(self):

@@ -167,7 +167,7 @@ TEST(DpCriterion, AResumedRunContinuesBitwise) {
       fs::temp_directory_path() / ("dp-criterion-" + std::to_string(::getpid()));
   RunConfig config;
   config.mode = train::Mode::dp_criterion;
-  config.model.arch = "resnet18";
+  config.model.arch = "resnet20";
   config.device.count = 2;
   config.device.threads = 1;
   config.data.kind = DataKind::generated;

@@ -52,7 +52,7 @@ RunConfig toy(Mode mode, int workers) {
 /// A small ResNet with batch norm, for tiny images.
 RunConfig resnet(Mode mode, int workers) {
   RunConfig config = toy(mode, workers);
-  config.model.arch = "resnet18";
+  config.model.arch = "resnet20";
   config.data.kind = DataKind::generated;
   config.data.image_size = 8;
   config.data.classes = 3;

@@ -1,4 +1,5 @@
 // Arguments are parsed lazily from the file's text, and their values match JSON.
+// sanitize: address
 #include "tests/tracer/golden.h"
 #include "tracer/format/event_json.h"
 #include "tracer/format/facts.h"

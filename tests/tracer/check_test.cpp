@@ -81,6 +81,7 @@
 //               all_reduce@cpu:1#1
 //               all_reduce@cpu:1#2
 //       synchronize
+// sanitize: address
 #include "tracer/analysis/check.h"
 
 #include <algorithm>

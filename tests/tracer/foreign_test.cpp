@@ -1,4 +1,5 @@
 // Traces of other programs, recorded by others, can be opened.
+// sanitize: address
 #include <cstdlib>
 
 #include "tests/tracer/golden.h"

@@ -1,5 +1,6 @@
 // Merging the ranks' files into one trace: minimal_ddp.json is split into the files
 // that the ranks would have written, and the merge restores it.
+// sanitize: address
 #include "tracer/format/merge.h"
 
 #include <algorithm>

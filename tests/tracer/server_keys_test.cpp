@@ -1,4 +1,5 @@
 // Which parameters each server owns.
+// sanitize: address
 #include "tracer/analysis/server_keys.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // The tape: accumulation, shared tensors, freed memory, and rejected calls.
+// sanitize: address thread
 #include "engine/ops/copy.h"
 #include "engine/optim/sgd.h"
 #include "tests/engine/values.h"

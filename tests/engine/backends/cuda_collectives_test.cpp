@@ -1,6 +1,7 @@
 // Collectives of tensors in GPU memory, simulated and real: with the ring of threads,
 // which copies and adds in GPU memory, and with the ring of sockets, which does so in
 // main memory.
+// sanitize: address thread
 #include "tests/engine/backends/cuda_device.h"
 #include "tests/engine/distributed/collectives.h"
 #include "tracer/record/collect.h"

@@ -1,6 +1,7 @@
 // Nets on CUDA devices, simulated and real. Training on one device, DataParallel, DDP
 // and SyncBatchNorm give the results of the reference loops in double; `--amp` gives
 // approximately the same. The trace is ordered although hardware runs asynchronously.
+// sanitize: thread
 #include <map>
 #include <set>
 

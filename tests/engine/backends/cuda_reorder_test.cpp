@@ -1,4 +1,5 @@
 // Weights of convolutions and images are reordered for cuDNN in one launch.
+// sanitize: address
 #include <map>
 #include <string>
 

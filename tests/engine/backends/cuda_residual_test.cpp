@@ -1,6 +1,7 @@
 // Residual blocks on a CUDA device: the batch norm at a block's end also adds the
 // shortcut, and its backward pass also adds the gradients that arrive at the block's
 // end. The same bits as kernels of their own.
+// sanitize: address
 #include <map>
 #include <string>
 

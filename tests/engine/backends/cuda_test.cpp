@@ -1,6 +1,7 @@
 // The CUDA backend, operation by operation, against the reference loops in double. Each
 // test runs twice: on a simulated GPU (our kernels and plans, with loops in place of
 // the libraries' matrix products), and on a real one if available.
+// sanitize: address
 #include <set>
 
 #include <fmt/format.h>

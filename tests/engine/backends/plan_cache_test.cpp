@@ -1,4 +1,5 @@
 // The cache of plans: what may happen while a plan is being made.
+// sanitize: address thread
 #include <gtest/gtest.h>
 
 #include <latch>

@@ -1,4 +1,5 @@
 // Our Winograd kernels against the definition of a convolution in double.
+// sanitize: address
 #include "engine/backends/cpu/winograd.h"
 
 #include <gtest/gtest.h>

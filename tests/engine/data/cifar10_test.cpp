@@ -1,3 +1,4 @@
+// sanitize: address
 #include "engine/data/cifar10.h"
 
 #include <gtest/gtest.h>

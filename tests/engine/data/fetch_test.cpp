@@ -1,4 +1,5 @@
 // These tests use no network: archives come from file:// URLs.
+// sanitize: address
 
 #include <gtest/gtest.h>
 

@@ -1,3 +1,4 @@
+// sanitize: address
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// sanitize: address
 #include "engine/data/image_folder.h"
 
 #include <gtest/gtest.h>

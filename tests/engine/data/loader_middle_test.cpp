@@ -1,4 +1,5 @@
 // Epochs of which the first batches are left out.
+// sanitize: thread
 #include <gtest/gtest.h>
 
 #include <stdexcept>

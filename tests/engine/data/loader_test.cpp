@@ -1,3 +1,4 @@
+// sanitize: address thread
 #include "engine/data/loader.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // Decoding, cropping and resizing match PIL and torchvision bit for bit.
+// sanitize: address
 #include <gtest/gtest.h>
 
 #include <cstdlib>

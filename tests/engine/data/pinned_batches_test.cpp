@@ -1,4 +1,5 @@
 // A loader makes its batches in the memory that it is told to use.
+// sanitize: address
 #include <gtest/gtest.h>
 
 #include <algorithm>

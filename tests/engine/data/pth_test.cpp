@@ -1,5 +1,6 @@
 // Files of torch.save against the numbers that PyTorch reads from them
 // (make_pth_golden.py), and damaged ones.
+// sanitize: address
 #include "engine/data/pth.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// sanitize: address
 #include "engine/data/safetensors.h"
 
 #include <gtest/gtest.h>

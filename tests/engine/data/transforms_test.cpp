@@ -1,3 +1,4 @@
+// sanitize: address
 #include "engine/data/transforms.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// sanitize: thread
 #include "engine/data/work_log.h"
 
 #include <gtest/gtest.h>

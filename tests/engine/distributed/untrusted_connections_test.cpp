@@ -1,6 +1,7 @@
 // Processes that do not take part in a job, but can connect to its ports: they do not
 // end it, change it, stall it, or learn its secret. A ring test would fail by its
 // timeout if a untrusted could make ranks wait.
+// sanitize: address thread
 #include <gtest/gtest.h>
 
 #include <poll.h>

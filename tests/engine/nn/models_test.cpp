@@ -115,7 +115,7 @@ TEST(Models, InitialValuesFollowTorchvisionsLaws) {
 
 // AlexNet and VGG have most values in their first linear layers. Checks the
 // features, and the distribution of the two small linear layers of the head.
-TEST(Models, InitialValuesOfAlexNetAndVgg) {
+TEST(LargeModels, InitialValuesOfAlexNetAndVgg) {
   const Json golden = test::read_golden("init.json");
   for (const char* arch : {"alexnet", "vgg16"}) {
     SCOPED_TRACE(arch);

@@ -1,5 +1,6 @@
 // Each operation separately: outputs, input gradients and running statistics match
 // PyTorch's on both backends.
+// sanitize: address
 #include <map>
 
 #include "tests/engine/values.h"

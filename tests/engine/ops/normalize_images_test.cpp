@@ -1,4 +1,5 @@
 // The bytes of images become the same bits on a device as in the loader.
+// sanitize: address
 #include <bit>
 
 #include "engine/data/generated.h"

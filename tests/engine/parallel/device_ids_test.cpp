@@ -1,5 +1,6 @@
 // DataParallel's arguments, by PyTorch's rules: chunk i goes to device_ids[i], outputs
 // to output_device, gradients to device_ids[0], and all of it along any dim.
+// sanitize: thread
 #include <mutex>
 
 #include "engine/parallel/data_parallel.h"

@@ -1,4 +1,5 @@
 // Failures of a replica, and tensors on wrong devices.
+// sanitize: address thread
 #include <atomic>
 #include <latch>
 

@@ -90,8 +90,10 @@ INSTANTIATE_TEST_SUITE_P(Nets, GoldenPipelines,
                                          GoldenPipeline{kLinearStages, 10, 4},
                                          GoldenPipeline{kLinearStages, 16, 8},
                                          GoldenPipeline{kSmallResnetStages, 12, 4},
-                                         GoldenPipeline{kSmallResnetStages, 10, 4},
-                                         GoldenPipeline{kResnet18Stages, 8, 4}),
+                                         GoldenPipeline{kSmallResnetStages, 10, 4}),
+                         [](const auto& info) { return info.param.name(); });
+INSTANTIATE_TEST_SUITE_P(Large, GoldenPipelines,
+                         testing::Values(GoldenPipeline{kResnet18Stages, 8, 4}),
                          [](const auto& info) { return info.param.name(); });
 
 /// The golden numbers do not depend on the schedule.

@@ -1,6 +1,7 @@
 // DataParallelModel and DataParallelCriterion: the loss is the mean of the chunks'
 // means. That is DistributedDataParallel's law, and DataParallel's only if all chunks
 // have the same size.
+// sanitize: thread
 #include "engine/parallel/model_and_criterion.h"
 
 #include "engine/models/resnet.h"

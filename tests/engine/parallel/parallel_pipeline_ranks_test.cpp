@@ -1,5 +1,6 @@
 // Pipelines whose ranks have models of their own and send each other messages: the same
 // bits as the pipeline that one thread drives.
+// sanitize: thread
 #include "engine/sharing/stage_messages.h"
 #include "engine/train/collect_stages.h"
 #include "tests/engine/distributed/ranks.h"

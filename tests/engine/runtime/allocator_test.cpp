@@ -1,5 +1,6 @@
 // Device memory in host program order: which blocks are reused when, and how memory is
 // counted.
+// sanitize: address thread
 #include "engine/runtime/allocator.h"
 
 #include "engine/nn/layers.h"

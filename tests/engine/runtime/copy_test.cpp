@@ -1,4 +1,5 @@
 // Copies between memories: values, order, lifetimes, and rejected calls.
+// sanitize: address thread
 #include "engine/ops/copy.h"
 
 #include "tests/engine/runtime/gate.h"

@@ -1,4 +1,5 @@
 // Core tokens are granted in the order of acquire(), never more than exist.
+// sanitize: thread
 #include "engine/runtime/core_tokens.h"
 
 #include <gtest/gtest.h>

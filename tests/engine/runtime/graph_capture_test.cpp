@@ -1,4 +1,5 @@
 // Graphs of several streams, on simulated GPUs, which enforce the rules of CUDA.
+// sanitize: address thread
 #include "engine/runtime/graph_capture.h"
 
 #include <atomic>

@@ -1,4 +1,5 @@
 // Page-locked memory is reused, but not while a copy still reads it.
+// sanitize: address thread
 #include "engine/runtime/pinned_memory.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
 // Streams: order within a stream, events between streams, a host that runs ahead, and
 // failures.
+// sanitize: address thread
 #include "engine/runtime/stream.h"
 
 #include <atomic>

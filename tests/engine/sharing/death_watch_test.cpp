@@ -1,3 +1,4 @@
+// sanitize: address thread
 #include "engine/sharing/death_watch.h"
 
 #include <gtest/gtest.h>

@@ -50,7 +50,7 @@ std::vector<test::Row> rows_of_whole_nets() {
   };
 }
 
-TEST(EqualityMatrix, OfWholeNetsIsTheCommittedTable) {
+TEST(LargeEqualityMatrix, OfWholeNetsIsTheCommittedTable) {
   if (kSanitized) {
     GTEST_SKIP() << "the same code runs with small nets, in a hundredth of the time";
   }

@@ -1,6 +1,7 @@
 // Features on N−1 devices, the classifier on one: the same training as on one device,
 // and as DataParallel around the features on N−1 devices. A resumed run continues
 // bitwise.
+// sanitize: thread
 #include <unistd.h>
 
 #include <filesystem>

@@ -1,4 +1,5 @@
 // Local SGD: when weights are averaged, and which trainings it equals.
+// sanitize: thread
 #include "engine/sharing/local_sgd.h"
 
 #include "tests/engine/sharing/ways.h"

@@ -1,5 +1,6 @@
 // Parameter servers with tensors: ps-lite's oracle, and the same updates as one
 // optimizer makes, however the keys are divided.
+// sanitize: address thread
 #include "engine/sharing/parameter_servers.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
 // The shared model by itself: which updates are applied and which are lost, and how
 // workers meet at its lock.
+// sanitize: address thread
 #include "engine/sharing/shared_model.h"
 
 #include <gtest/gtest.h>

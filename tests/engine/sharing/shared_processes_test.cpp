@@ -1,5 +1,6 @@
 // A shared model whose workers are processes: here threads, each with an object and a
 // mapping of its own, as processes have. tests/e2e/shared_test.py has real ones.
+// sanitize: address thread
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,6 @@
 // Workers that train one model: with one worker, or with the lock for the whole step,
 // every bit is that of training on one device.
+// sanitize: thread
 #include "engine/sharing/shared_worker.h"
 
 #include <gtest/gtest.h>

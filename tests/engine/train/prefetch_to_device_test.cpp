@@ -1,5 +1,6 @@
 // With `prefetch_to_device`, a step copies the next step's batch, and nothing else
 // changes.
+// sanitize: address thread
 #include <string>
 
 #include "engine/runtime/pinned_memory.h"

@@ -1,5 +1,6 @@
 // Replayed steps give the losses and parameters of ordinary steps, whatever work runs
 // between the steps.
+// sanitize: thread
 #include "engine/train/step_graph.h"
 
 #include <thread>

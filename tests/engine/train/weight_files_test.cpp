@@ -1,5 +1,6 @@
 // Checkpoints of main.py as checkpoints of ours, against the numbers that PyTorch reads
 // from them (tests/engine/data/make_pth_golden.py).
+// sanitize: address
 #include "engine/train/weight_files.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // The search's filter language, the table of kernels and operations, and notes.
+// sanitize: address
 #include "gui/model/filter.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // Traces of PyTorch's profiler, recorded by others, open in the viewer.
+// sanitize: address
 #include <fmt/format.h>
 
 #include <cstdlib>

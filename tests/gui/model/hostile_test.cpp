@@ -1,4 +1,5 @@
 // Malformed files: each gives a valid Model or a one-line error message.
+// sanitize: address
 #include <fmt/format.h>
 
 #include <stdexcept>

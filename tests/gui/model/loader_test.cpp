@@ -1,4 +1,5 @@
 // The viewer's reader and the tracer's reader interpret files in the same way.
+// sanitize: address
 #include "gui/model/loader.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,5 @@
 // The colour of a covered pixel: blending, gradients, textures, glyphs.
+// sanitize: address
 #include <gtest/gtest.h>
 
 #include <cmath>

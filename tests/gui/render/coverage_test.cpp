@@ -1,4 +1,5 @@
 // The pixels that a shape covers: exactly the right ones, each once.
+// sanitize: address
 #include <gtest/gtest.h>
 
 #include <random>

@@ -1,3 +1,4 @@
+// sanitize: address
 #include "gui/render/film.h"
 
 #include <fmt/format.h>

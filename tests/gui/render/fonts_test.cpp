@@ -1,3 +1,4 @@
+// sanitize: address
 #include "gui/render/fonts.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // Malformed draw data. Memory errors are detected by the sanitizer build.
+// sanitize: address
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// sanitize: address
 #include "gui/render/image.h"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// sanitize: address
 #include "gui/render/offscreen.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // A list that is read in parallel parts gives the same result as sequential reading.
+// sanitize: address thread
 #include "tracer/format/read_ahead.h"
 
 #include <fmt/format.h>

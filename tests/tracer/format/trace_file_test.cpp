@@ -1,4 +1,5 @@
 // The reader never reads past the end of the text, wherever a file is truncated.
+// sanitize: address
 #include "tracer/format/trace_file.h"
 
 #include <gtest/gtest.h>

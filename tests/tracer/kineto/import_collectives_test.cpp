@@ -1,4 +1,5 @@
 // Collectives of a profiler's file: called and sized as where they were launched.
+// sanitize: address
 #include "tests/tracer/golden.h"
 #include "tests/tracer/kineto/profiler_file.h"
 #include "tracer/analysis/summary.h"

@@ -1,4 +1,5 @@
 // Import of torch.profiler's traces: their data is kept, and missing data is reported.
+// sanitize: address
 #include "tracer/kineto/kineto.h"
 
 #include <algorithm>

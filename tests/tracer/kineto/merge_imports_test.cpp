@@ -1,4 +1,5 @@
 // Files of PyTorch's profiler from several ranks, merged.
+// sanitize: address
 #include <unistd.h>
 
 #include <filesystem>

@@ -1,3 +1,4 @@
+// sanitize: address thread
 #include "tracer/record/arena.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // Events move to the times of their device activities and keep their order.
+// sanitize: thread
 #include "tracer/record/collect.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // Through which calls an exception left: in one thread and across two, recorded or not.
+// sanitize: address thread
 #include "tracer/record/traceback.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // Collectives by Gloo: the same results as with our ring, and our own error messages.
+// sanitize: address
 #include <gtest/gtest.h>
 
 #include <latch>

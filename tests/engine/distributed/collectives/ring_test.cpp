@@ -1,4 +1,5 @@
 // Collectives on the ring: their results, and failures while ranks wait.
+// sanitize: address thread
 #include "engine/distributed/collectives/ring.h"
 
 #include <atomic>

@@ -1,4 +1,5 @@
 // DistributedDataParallel's features on small nets, against PyTorch's results.
+// sanitize: address thread
 #include "engine/distributed/ddp/join.h"
 #include "engine/optim/sgd.h"
 #include "tests/engine/distributed/nets.h"

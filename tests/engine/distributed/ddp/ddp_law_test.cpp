@@ -1,7 +1,9 @@
 // The equivalence: without batch norm, N ranks give the result of one device on the
 // whole batch, for every class that synchronizes gradients and for every transport.
+// sanitize: thread
 #include "engine/optim/sgd.h"
 #include "tests/engine/distributed/nets.h"
+#include "tests/sanitized.h"
 
 namespace lockstep {
 namespace {
@@ -174,6 +176,7 @@ class DirectConvolutions {
 };
 
 TEST(DdpLawFloat32, TrainsAsOnOneDevice) {
+  if (kThreadSanitized) GTEST_SKIP() << "TSan cannot observe OpenMP";
   if (!has_backend(DeviceType::cpu)) GTEST_SKIP() << "built without oneDNN";
   const DirectConvolutions direct;
   Training training = kSmallNet;

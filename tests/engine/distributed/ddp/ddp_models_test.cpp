@@ -1,5 +1,6 @@
 // The state that DistributedDataParallel keeps equal between ranks, and rejected
 // models.
+// sanitize: thread
 #include "tests/engine/distributed/nets.h"
 
 namespace lockstep {

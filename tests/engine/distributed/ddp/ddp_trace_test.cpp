@@ -1,5 +1,6 @@
 // The trace of DistributedDataParallel: each bucket names the gradients it waits for,
 // starts before backward ends, and takes 2(N−1) messages.
+// sanitize: thread
 #include <algorithm>
 #include <filesystem>
 #include <map>

@@ -1,11 +1,13 @@
 // SyncBatchNorm: N ranks normalize and train like one device on the combined batch.
 // PyTorch 1.13 does not support SyncBatchNorm on CPUs, so there are no golden values;
 // the tests compare with one device instead.
+// sanitize: thread
 #include "engine/nn/layers.h"
 
 #include "engine/distributed/ddp/join.h"
 #include "engine/optim/sgd.h"
 #include "tests/engine/distributed/ddp/sync_batch_norm.h"
+#include "tests/sanitized.h"
 
 namespace lockstep {
 namespace {
@@ -240,6 +242,7 @@ TEST(DdpSyncBatchNorm, AWrongResultOfALearnersFunctionIsNamed) {
 }
 
 TEST(SyncBatchNormOnCpu, IsTheReferenceInFloat32) {
+  if (kThreadSanitized) GTEST_SKIP() << "TSan cannot observe OpenMP";
   if (!has_backend(DeviceType::cpu)) GTEST_SKIP() << "built without oneDNN";
   for (const Shape& sizes :
        {Shape{4, 64, 16, 16}, {3, 32, 7, 5}, {3, 5, 4, 6}, {5, 16, 1, 1}}) {

@@ -1,5 +1,6 @@
 // --check-weights: weights that differ between ranks are found, and the message names
 // the parameter and the ranks.
+// sanitize: thread
 #include "engine/distributed/ddp/weight_check.h"
 
 #include <gtest/gtest.h>

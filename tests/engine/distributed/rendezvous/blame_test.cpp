@@ -1,4 +1,5 @@
 // Which rank is to blame, from what a store says of the ranks.
+// sanitize: thread
 #include "engine/distributed/rendezvous/blame.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
 // Where a process's run id and secret come from, and that ranks of one machine which
 // meet through a file have a secret that only their user can read.
+// sanitize: address
 #include "engine/distributed/rendezvous/credentials.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // A store in a file: two processes, files of earlier runs, damaged files.
+// sanitize: address thread
 #include "engine/distributed/rendezvous/file_store.h"
 
 #include <fcntl.h>

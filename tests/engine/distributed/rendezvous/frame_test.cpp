@@ -1,4 +1,5 @@
 // The parser of frames: any bytes are a frame, an incomplete frame, or garbage.
+// sanitize: address
 #include "engine/distributed/rendezvous/frame.h"
 
 #include <gtest/gtest.h>

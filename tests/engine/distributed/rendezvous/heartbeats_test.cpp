@@ -1,5 +1,6 @@
 // Heartbeats: what a rank learns about the others, and that it costs one request
 // whatever their number.
+// sanitize: address thread
 #include "engine/distributed/rendezvous/heartbeats.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // env://, tcp://… and file:///…: accepted and rejected values, and the resulting store.
+// sanitize: address thread
 #include "engine/distributed/rendezvous/init_method.h"
 
 #include <gtest/gtest.h>

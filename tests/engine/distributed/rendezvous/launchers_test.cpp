@@ -1,5 +1,6 @@
 // The table of launchers, with environments as the launchers themselves set them
 // (Open MPI 4.1.4, MPICH 4.0.2, Slurm 22.05, torchrun of PyTorch 1.13), shortened.
+// sanitize: address
 #include "engine/distributed/rendezvous/launchers.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // Machines of ranks, as ranks in threads would see them if they ran on several; clocks.
+// sanitize: thread
 #include "engine/distributed/rendezvous/neighbours.h"
 
 #include <gtest/gtest.h>

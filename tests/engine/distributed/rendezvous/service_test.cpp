@@ -1,4 +1,5 @@
 // The server without sockets: which clients it answers, when, and with what.
+// sanitize: address thread
 #include "engine/distributed/rendezvous/service.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // Properties common to all stores, tested for each of them.
+// sanitize: address thread
 #include "engine/distributed/rendezvous/store.h"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,6 @@
 // The server with unknown clients: whatever a client sends or omits, the server keeps
 // serving the others.
+// sanitize: address thread
 #include "engine/distributed/rendezvous/tcp_store.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 // The TCP store from its clients' side: connecting, losing the server, failing peers.
+// sanitize: address thread
 #include "engine/distributed/rendezvous/tcp_store.h"
 
 #include <gtest/gtest.h>
@@ -27,6 +28,11 @@ std::string url(int port) { return "tcp://127.0.0.1:" + std::to_string(port); }
 
 TEST(TcpStore, IsReachedByNameAndOverIPv6) {
   TcpStoreServer named("localhost", 0);
+  try {
+    connect_to("localhost", named.port(), deadline_after(kForPeers));
+  } catch (const CannotResolve& error) {  // a store would wait until it can be
+    GTEST_SKIP() << error.what();
+  }
   TcpStore("localhost", named.port()).set("key", "x");
   std::unique_ptr<TcpStoreServer> server;
   try {

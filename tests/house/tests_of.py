@@ -1,0 +1,208 @@
+"""Finds the tests of files: what `./lockstep test PATH…` builds and runs.
+
+    tests_of.py PATH…      # sources, tests, folders, lessons, documents
+    tests_of.py --changed  # what differs from origin/main, or from HEAD without it
+
+Prints the targets to build on one line, and on the next an expression that matches the
+tests' labels. A source's tests are in the file that mirrors it (engine/plan/chunk.h:
+tests/plan/chunk_test.cpp); if there is none, in the files of the mirrored folder that
+include its header, or headers beside it, or in all of that folder. Exits 1 with a
+message if there is no such path.
+"""
+
+import collections
+import functools
+import pathlib
+import re
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOMS = ("base", "engine", "tracer", "gui", "run", "experiments")
+HOUSE = "tests/house/house_test.py"
+E2E, BOOK = "tests/e2e/", "tests/book/"
+# By the beginning of a path: the tests of what no file mirrors.
+OTHERS = {
+    "cli/view_command": [E2E + "viewer_test.py"],
+    "cli/experiment_command": [E2E + "experiment_test.py"],
+    "cli/lesson": [E2E + "lesson_test.py"],
+    "cli/": [E2E + "e2e_test.py"],
+    "lessons/machine/": [E2E + "lesson_test.py", E2E + "lesson_errors_test.py",
+                         "tests/lessons/", "lessons/06-reduce"],
+    "lessons/": [E2E + "lesson_test.py", "lessons/06-reduce"],
+    "docs/": [HOUSE, E2E + "docs_test.py"],
+    "book/": [BOOK],
+    "tools/": [HOUSE, "tests/house/compare_traces_test.py"],
+    "tests/course/": ["lessons/06-reduce", "tests/course/grade_test.py"],
+    "tests/golden/": ["tests/tracer/", "tests/engine/nets_test.cpp"],
+    "lockstep": ["tests/house/wrapper_test.py"],
+    "packages.txt": ["tests/house/wrapper_test.py"],
+    "tests/house/run_tests.bash": ["tests/house/wrapper_test.py"],
+    "tests/house/fake_tool.bash": ["tests/house/wrapper_test.py"],
+    "cmake/embed": ["tests/house/embed_test.py"],
+    "cmake/package": ["tests/house/wrapper_test.py", E2E + "package_test.py"],
+    "": [HOUSE],
+}
+
+
+def name(path):
+    return path.relative_to(ROOT).as_posix()
+
+
+def is_test(path):
+    return path.name.endswith(("_test.py", "_test.cpp")) and name(path)[:6] == "tests/"
+
+
+def tests_below(folder):
+    """The test files below a folder, as names."""
+    found = [*folder.rglob("*_test.cpp"), *folder.rglob("*_test.py")]
+    return sorted(name(path) for path in found)
+
+
+def mirrored(file):
+    """Where the tests of a source's name without its ending are: engine/plan/chunk is
+    tested in tests/plan/chunk."""
+    return ROOT / "tests" / file.removeprefix("engine/") if file.startswith(
+        "engine/plan") else ROOT / "tests" / file
+
+
+@functools.cache
+def includes():
+    """Header → the files of tests/ that include it."""
+    found = collections.defaultdict(list)
+    for path in (ROOT / "tests").rglob("*"):
+        if path.suffix in (".h", ".cpp"):
+            for header in re.findall(r'^#include "(.+)"', path.read_text(), re.M):
+                found[header].append(path)
+    return found
+
+
+def including(header):
+    """The test files that include a header, directly or through a helper of theirs."""
+    found, headers, seen = [], [header], set()
+    while headers:
+        for path in includes().get(headers.pop(), []):
+            if path in seen:
+                continue
+            seen.add(path)
+            if is_test(path):
+                found.append(name(path))
+            elif path.suffix == ".h":
+                headers.append(name(path))
+    return sorted(found)
+
+
+def tests_of_source(path):
+    stem = name(path.with_suffix(""))
+    mirror = mirrored(stem)
+    mirror = mirror.with_name(mirror.name + "_test.cpp")
+    if mirror.is_file():
+        return [name(mirror)]
+    folder = mirror.parent
+    while not folder.is_dir() or not tests_below(folder):
+        folder = folder.parent
+    beside = tests_below(folder)
+    found = [test for test in including(stem + ".h") if test in beside]
+    if not found:
+        include = f'#include "{name(path.parent)}/'
+        found = [test for test in beside if include in (ROOT / test).read_text()]
+    return found or beside
+
+
+def importing(path):
+    """The Python tests that import a helper beside them."""
+    imports = re.compile(rf"^\s*(?:import|from) {path.stem}\b", re.M)
+    return [test for test in tests_below(path.parent)
+            if test.endswith(".py") and imports.search((ROOT / test).read_text())]
+
+
+def tests_of_helper(path):
+    """Of a file below tests/ that is no test itself."""
+    found = importing(path) if path.suffix == ".py" else including(name(path))
+    return found or (tests_below(path.parent) if path.suffix in (".h", ".cpp") else [])
+
+
+def tests_of_folder(path):
+    file = name(path) + "/"
+    if re.match(r"lessons/\d\d-[^/]+/$", file):
+        return [file.rstrip("/")]
+    if file.startswith("tests/"):
+        return tests_below(path)
+    folder = mirrored(file.rstrip("/"))
+    if file.startswith(ROOMS) and folder.is_dir():
+        return tests_below(folder)
+    return others(file)
+
+
+def others(file):
+    """The tests of OTHERS for the longest beginning of a path."""
+    begins = max((begin for begin in OTHERS if file.startswith(begin)), key=len)
+    return [test for entry in OTHERS[begins] for test in (
+        tests_below(ROOT / entry) if entry.endswith("/") else [entry])]
+
+
+def tests_of(path):
+    """The labels of a path's tests: names of test files, and lessons."""
+    if path.is_dir():
+        return tests_of_folder(path)
+    file = name(path)
+    lesson = re.match(r"(lessons/\d\d-[^/]+)/", file)
+    if lesson:
+        return [lesson[1]]
+    if is_test(path):
+        return [file]
+    found = []
+    if file.startswith("tests/"):
+        found = tests_of_helper(path)
+    elif file.startswith(ROOMS) and path.suffix in (".h", ".cpp", ".cu"):
+        found = tests_of_source(path)
+    return found or others(file)
+
+
+def target_of(label):
+    """What to build for a test: a unit test's own program, or lockstep."""
+    if label.startswith("tests/fuzz/"):
+        return "fuzz_test"
+    if label.endswith(".cpp"):
+        return label.removeprefix("tests/").removesuffix(".cpp").replace("/", ".")
+    return None if label.startswith(("tests/house/", BOOK)) else "lockstep"
+
+
+def git(*words):
+    return subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True,
+                          text=True, check=False)
+
+
+def changed():
+    """The files that differ from the last commit that origin/main has, or from HEAD,
+    those that git does not know yet included."""
+    base = git("merge-base", "origin/main", "HEAD").stdout.strip() or "HEAD"
+    said = git("diff", "--name-only", base).stdout + git(
+        "ls-files", "--others", "--exclude-standard").stdout
+    paths = [ROOT / line for line in said.splitlines()]
+    return [path if path.exists() else path.parent for path in paths
+            if path.exists() or path.parent.is_dir()]
+
+
+def resolved(word):
+    """A path from the command line: from here, or from the root."""
+    for place in (pathlib.Path.cwd(), ROOT):
+        path = (place / word).resolve()
+        if path.exists() and path.is_relative_to(ROOT):
+            return path
+    raise SystemExit(f"test: no {word} here; fix: name a file or folder of the "
+                     "checkout, or an option of ctest after --")
+
+
+def main(words):
+    paths = changed() if words == ["--changed"] else [resolved(word) for word in words]
+    labels = {label for path in paths for label in tests_of(path)}
+    if words == ["--changed"]:
+        labels.add(HOUSE)
+    targets = sorted({target for target in map(target_of, labels) if target})
+    print(*targets)
+    print(f"^({'|'.join(map(re.escape, sorted(labels)))})$")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
