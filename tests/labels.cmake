@@ -1,7 +1,7 @@
 # Labels of tests, by which `./lockstep test` selects them:
 #
-# - the room or kind: base, plan, tracer, engine, gui, lessons, run, experiments, fuzz;
-#   house, e2e, book, course;
+# - the room or kind: base, plan, tracer, engine, gui, lessons, run, experiments, fuzz,
+#   all of which are `unit`; house, e2e, book, course;
 # - the tier, unless each run of the tests includes it: `gate`, what CI adds; `all`,
 #   what only `./lockstep test --all` adds;
 # - the file, as tests/e2e/trust_test.py, or the lesson, as lessons/06-reduce, where a

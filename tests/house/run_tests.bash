@@ -32,7 +32,7 @@ print_versions() {
 test_release() {
   local start=$SECONDS progress=()
   if [[ -t 1 ]]; then progress=(--progress); fi
-  ctest --test-dir "$build/release" --output-on-failure --no-tests=error \
+  "${recorder[@]}" ctest --test-dir "$build/release" --output-on-failure --no-tests=error \
     --parallel "$jobs" --output-junit "$results/release.xml" "${progress[@]}" "$@" ||
     failed+=(release)
   printf 'release: tested in %d s\n' $(( SECONDS - start ))
@@ -45,7 +45,7 @@ test_sanitized() {
   build "$preset" "$2"
   built=$SECONDS
   "${launcher[@]}" python3 "$root/tests/house/run_suites.py" "$build/$preset" \
-    "$results/$preset.xml" "$jobs" "${@:3}" || failed+=("$preset")
+    "$results/$preset.xml" "$jobs" -L '^unit$' "${@:3}" || failed+=("$preset")
   printf '%s: built in %d s, tested in %d s\n' "$preset" $(( built - start )) \
     $(( SECONDS - built ))
 }
@@ -66,6 +66,15 @@ test_tsan() {
   export TSAN_OPTIONS OMP_NUM_THREADS
   if setarch -R true 2> /dev/null; then launcher=(setarch -R); fi
   test_sanitized tsan "$@"
+}
+
+# judge_opened_files: whether packages.txt lists what the compilers and tests opened
+judge_opened_files() {
+  local code=0
+  python3 "$opened_files" headers "$build/release" > "$results/headers.txt"
+  python3 "$opened_files" judge "$results"/{opened,headers}.txt "$root/packages.txt" \
+    --output-junit "$results/opened_files.xml" || code=$?
+  if (( code && code != 77 )); then failed+=(opened_files); fi
 }
 
 # test_script NAME COMMAND…: a part that is one program; its result counts as a test
@@ -142,7 +151,8 @@ parse_test_options() {
 }
 
 run_tests() {
-  local tier paths parts options jobs cores lines failed=()
+  local tier paths parts options jobs cores lines failed=() recorder=()
+  local opened_files=$root/tests/house/opened_files.py
   local results=$build/test-results
   parse_test_options "$@"
   if [[ ! ${LOCKSTEP_SHARED:-} && -d $root/../shared/data ]]; then
@@ -175,7 +185,9 @@ run_tests() {
       test_release -LE '^(gate|all)$' "${options[@]}" ;;
     gate)
       build release all
+      recorder=(python3 "$opened_files" record "$results/opened.txt" --)
       test_release -LE '^all$' "${options[@]}"
+      judge_opened_files
       test_asan unit_tests -LE '^all$' "${options[@]}"
       test_tsan unit_tests -LE '^all$' "${options[@]}" ;;
     all) test_everything ;;

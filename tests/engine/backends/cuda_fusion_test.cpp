@@ -13,6 +13,7 @@
 #include "tests/engine/backends/cuda_device.h"
 #include "tests/engine/backends/host_machine.h"
 #include "tests/engine/golden.h"
+#include "tests/engine/values.h"
 #include "tracer/record/collect.h"
 
 namespace lockstep {

@@ -5,6 +5,7 @@
 
 #include <string_view>
 
+#include "engine/data/pixels.h"
 #include "tests/engine/data/golden.h"
 
 namespace lockstep::data {

@@ -7,6 +7,7 @@
 
 #include "engine/optim/sgd.h"
 #include "tests/engine/parallel/nets.h"
+#include "tests/sanitized.h"
 #include "tracer/record/recorder.h"
 
 namespace lockstep {
@@ -25,6 +26,9 @@ TEST_P(GoldenDataParallel, EqualsPyTorchInDouble) {
   constexpr double kTolerance = 1e-9;
   if (GetParam() == std::string("vgg16_b10_n4") && gibibytes_of_memory() < 20) {
     GTEST_SKIP() << "needs 18 GiB of memory";
+  }
+  if (kThreadSanitized && !std::string_view(GetParam()).starts_with("toy")) {
+    GTEST_SKIP() << "takes minutes under TSan; the toy has as many threads";
   }
   const Json golden = test::read_golden(std::string("dp_") + GetParam() + ".json");
   const nn::ModulePtr model = test::golden_model(golden["net"], DType::f64);

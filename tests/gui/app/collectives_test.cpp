@@ -6,6 +6,7 @@
 
 #include <algorithm>
 
+#include "gui/model/details.h"
 #include "gui/panels/panels.h"
 #include "tests/gui/app/driver.h"
 

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "gui/model/details.h"
+#include "gui/model/transfers.h"
 #include "gui/panels/stage_parts.h"
 #include "tests/gui/model/narrated.h"
 
