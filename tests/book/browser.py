@@ -152,6 +152,15 @@ class Browser:
                     raise RuntimeError(f"{method}: {answer['error']['message']}")
                 return answer["result"]
 
+    def resize(self, width, height=1000):
+        """Sets the window's size, and waits until the page has that layout."""
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height,
+                  deviceScaleFactor=1, mobile=width < 600)
+        self.value("""new Promise((done) => {
+            const look = () => innerWidth === %d ? done() : requestAnimationFrame(look);
+            requestAnimationFrame(() => requestAnimationFrame(look));
+        })""" % width)
+
     def open(self, url, width, theme, height=1000):
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height,
                   deviceScaleFactor=1, mobile=width < 600)

@@ -31,10 +31,12 @@ EXAMPLES = 3
 # The optional CUDA toolkit (docs/cuda.md), whose packages' names contain versions.
 CUDA = re.compile(r"cuda|nvidia|lib(?:cublas|cudnn|nccl|nvidia|nvjitlink)")
 # PATH<tab>PROGRAM of what programs read wherever it is installed, whether or not they
-# need it: lists of plug-ins and, by Chromium, all fonts.
+# need it: lists of plug-ins, all fonts by Chromium, all libraries by ldconfig, and the
+# debugging symbols of what is in a traceback.
 INCIDENTAL = re.compile(r"/etc/locale\.alias\t|/etc/ld\.so\.conf\.d/|.*/libnss_[^/]+\t"
                         r"|/usr/lib/python3/dist-packages/[^/]*(?:\.pth\t|-info/)"
-                        r"|/usr/share/fonts/.*\tchromium")
+                        r"|/usr/share/fonts/.*\tchromium|/usr/lib/debug/"
+                        r"|.*\tldconfig$")
 
 
 def say(text):
