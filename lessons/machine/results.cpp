@@ -104,7 +104,7 @@ void ResultsWriter::say(Json row) {
   for (auto& [key, value] : row.items()) {
     if (!value.is_string()) continue;
     std::string text = value;
-    if (text.size() > kLongestText) value = text.substr(0, kMostText) + " …";
+    if (text.size() > kLongestText) value = text.substr(0, kLongestText) + " …";
   }
   row["token"] = tokens_.front();
   tokens_.pop_front();

@@ -1,7 +1,7 @@
 # `./lockstep test`: sourced by ../../lockstep, whose functions it uses.
 #
-#   (nothing)            builds all and tests it: what works here, in a quarter of an hour
-#   PATH…                tests sources, tests, folders, lessons or documents, in a minute
+#   (nothing)            builds all, and tests what shows that it works here
+#   PATH…                the tests of sources, tests, folders, lessons or documents
 #   --changed            the same for what differs from origin/main
 #   --gate               also wrong solutions of every lesson, the book, sanitizers; with
 #                        CI=true this is the default

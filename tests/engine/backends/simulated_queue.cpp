@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include "engine/backends/cuda/activity.h"
 #include "tests/engine/backends/simulated_gpu.h"
