@@ -13,7 +13,11 @@ package() {
   fi
   ensure_packages required window package
   configure release
-  cmake -DLOCKSTEP_GPUS=ALL "$build/release" > /dev/null
+  trap 'rm -f "$build/release/.configured"' EXIT  # later builds: for this machine's GPU
+  lock
+  cmake -DLOCKSTEP_GPUS=ALL "$build/release" > "$log" 2>&1 ||
+    die "configuration for all GPUs failed; full log: $log"
+  unlock
   build release lockstep
   if [[ ! -e $build/book/index.html ]]; then
     say 'packaging without the book; to include it, run ./lockstep book first'

@@ -5,7 +5,8 @@
 # - the tier, unless each run of the tests includes it: `gate`, what CI adds; `all`,
 #   what only `./lockstep test --all` adds;
 # - the file, as tests/e2e/trust_test.py, or the lesson, as lessons/06-reduce, where a
-#   test belongs to one (`./lockstep test PATH`).
+#   test belongs to one (`./lockstep test PATH`). Unit tests have it in the preset
+#   `inner`, where each file is a program.
 #
 # A unit test has the tier `all` if its suite or instantiation is named `Large…`. The
 # labels of a Python test stand behind its class:

@@ -6,9 +6,9 @@
 
 COPY is a clone of the checkout that this program may change. `choose` inserts a call at
 each place that notes which test executes it. Build the tests and run them once, by the
-commands it prints; then `judge` knows the tests of each place. It takes the marks out,
-breaks one place after the other, builds (preset inner), and runs the tests of the gate
-that execute the place until one fails, and if none does, those that only --all runs.
+command it prints; then `judge` knows the tests of each place. It breaks one place after
+the other, builds, and runs the tests of the gate that execute the place until one
+fails, and if none does, those that only --all runs.
 Prints for each place: killed by a test of the gate, killed only by --all, survived, or
 executed by no test. A place that does not compile is replaced by another one.
 """
@@ -26,7 +26,6 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests/house"))
 import functions  # noqa: E402
-import tests_of  # noqa: E402
 
 WANTED = {"engine": 20, "tracer": 15, "gui": 10, "run": 10, "base": 5}
 # Not built without a GPU or a window, or computed while compiling.
@@ -189,26 +188,34 @@ def tests_by_place(root):
     return found
 
 
-def file_of(root, test):
-    """The file with a unit test's suite; its target's name is tests_of's."""
-    suite = test.rpartition(".")[0].split("/")[-1]
-    pattern = re.compile(rf"^(?:TYPED_)?TEST(?:_[FP])?\({suite},", re.M)
-    for path in sorted((root / "tests").rglob("*_test.cpp")):
-        if pattern.search(path.read_text()):
-            return path.relative_to(root).as_posix()
-    return None
-
-
-def fails(root, tests, tier):
-    """The name of a test that fails, or None. `tier`: options of ctest."""
-    names = "|".join(re.escape(test) + r"( .*)?" for test in sorted(tests))
+def numbers_of(root, tests):
+    """ctest's numbers of these tests: units', the other of the gate, only --all's."""
     done = subprocess.run(
-        ["ctest", "--test-dir", "build/inner", "-j2", "--stop-on-failure", "--timeout",
-         "300", *tier, "-R", f"^({names})$"],
+        ["ctest", "--test-dir", "build/release", "--show-only=json-v1"],
+        cwd=root, capture_output=True, text=True, check=True)
+    groups = [], [], []
+    for number, test in enumerate(json.loads(done.stdout)["tests"], 1):
+        if test["name"].split(" ")[0] in tests:
+            labels = next((p["value"] for p in test["properties"]
+                           if p["name"] == "LABELS"), [])
+            group = 2 if "all" in labels else 0 if "unit" in labels else 1
+            groups[group].append(number)
+    return groups
+
+
+def fails(root, numbers):
+    """The name of one of these tests that fails, or None."""
+    if not numbers:
+        return None
+    done = subprocess.run(
+        ["ctest", "--test-dir", "build/release", "-j2", "--stop-on-failure",
+         "--timeout", "300", "-I", "0,0,0," + ",".join(map(str, numbers))],
         cwd=root, capture_output=True, text=True, check=False)
+    if done.returncode == 0:
+        return None
     found = re.search(r"^\s*\d+ - (\S+).*\((?:Failed|Timeout|SEGFAULT|Subprocess|ILL)",
                       done.stdout, re.M)
-    return found[1] if found else None
+    return found[1] if found else done.stdout[-300:]
 
 
 def judged(root, place, tests):
@@ -216,20 +223,18 @@ def judged(root, place, tests):
     if not tests:
         return "executed by no test"
     path, before = root / place["file"], (root / place["file"]).read_text()
-    files = {file_of(root, test) for test in tests if not re.match(r"[a-z]", test)}
-    targets = {tests_of.target_of(file) for file in files if file}
-    if any(re.match(r"e2e|course", test) for test in tests):
-        targets.add("lockstep")
+    mark = f"LOCKSTEP_PROBE({place['place']}) "
     try:
-        path.write_text(with_line(root, place["file"], place["line"], place["is"]))
-        built = subprocess.run(["ninja", "-C", "build/inner", *targets], cwd=root,
+        path.write_text(before.replace(mark + place["was"], mark + place["is"]))
+        built = subprocess.run(["ninja", "-C", "build/release"], cwd=root,
                                capture_output=True, text=True, check=False)
         if built.returncode:
             return "does not build: " + built.stdout[-300:]
-        killer = fails(root, tests, ["-LE", "^all$"])
+        unit, gate, rest = numbers_of(root, tests)
+        killer = fails(root, unit) or fails(root, gate)
         if killer:
             return f"killed by {killer}"
-        killer = fails(root, tests, ["-L", "^all$"])
+        killer = fails(root, rest)
         return f"KILLED ONLY BY --all: {killer}" if killer else "SURVIVED"
     finally:
         path.write_text(before)
@@ -237,8 +242,6 @@ def judged(root, place, tests):
 
 def judge(root, numbers):
     places, tests = json.loads((root / "places.json").read_text()), tests_by_place(root)
-    subprocess.run(["git", "checkout", "-q", "--", *{p["file"] for p in places}],
-                   cwd=root, check=True)
     os.environ.setdefault("LOCKSTEP_SHARED", str(root.parent / "shared"))
     for place in places:
         if not numbers or place["place"] in numbers:

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs ./lockstep from a fresh clone on a bare Debian, which lacks what packages.txt does
-# not list. Needs root, debootstrap and a Debian mirror.
+# not list. Needs root, debootstrap and a Debian mirror; exits 77 without them.
 #
 #   tests/bare/run.bash DIR demo                  # ./lockstep demo
 #   tests/bare/run.bash DIR demo 'test --gate'    # one after the other
@@ -15,18 +15,19 @@ checkout=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 
 say() { printf 'bare: %s\n' "$*" >&2; }
 die() { say "$*"; exit 1; }
+lacks() { say "$*"; exit 77; }  # this machine cannot make a bare Debian
 
 make_base() {
   local mirror proxy
   command -v debootstrap > /dev/null ||
-    die 'no debootstrap here; fix: apt-get install debootstrap'
+    lacks 'no debootstrap here; fix: apt-get install debootstrap'
   # shellcheck disable=SC2016  # apt's fields, not ours
   mirror=$(apt-get indextargets --format '$(RELEASE) $(REPO_URI)' \
-    'Created-By: Packages' | awk -v suite=$suite '$1 == suite {print $2; exit}')
-  [[ $mirror ]] || die "apt's sources do not name $suite; fix: add it to them"
+    'Created-By: Packages' | awk -v suite=$suite '$1 == suite && !n++ {print $2}')
+  [[ $mirror ]] || lacks "apt's sources do not name $suite; fix: add it to them"
   eval "$(apt-config shell proxy Acquire::http::Proxy)"
   if [[ ${proxy:-} && $proxy != DIRECT ]]; then
-    export http_proxy=${http_proxy:-$proxy}
+    local -x http_proxy=${http_proxy:-$proxy}
   fi
   say "making $base from $mirror"
   debootstrap --variant=minbase --include=git $suite "$system" "$mirror" \
@@ -54,7 +55,7 @@ configure_network() {  # apt, names and certificates as outside
     $apt/{preferences.d,trusted.gpg,trusted.gpg.d} /usr/share/keyrings \
     /etc/resolv.conf /etc/hosts /usr/local/share/ca-certificates
   config=$(apt-config dump Acquire | grep -v '^Acquire::IndexTargets')
-  if [[ $config != *CAInfo* && -e /etc/ssl/certs/ca-certificates.crt ]]; then
+  if [[ ${config,,} != *cainfo* && -e /etc/ssl/certs/ca-certificates.crt ]]; then
     # Sources with HTTPS; ca-certificates is not installed yet.
     cp -L /etc/ssl/certs/ca-certificates.crt "$system$apt/outside.crt"
     config+=$'\n'"Acquire::https::CAInfo \"$apt/outside.crt\";"
@@ -69,7 +70,9 @@ configure_network() {  # apt, names and certificates as outside
 }
 
 clone() {
-  if [[ $(git -C "$checkout" status --porcelain) ]]; then
+  local changes
+  changes=$(git -C "$checkout" status --porcelain)
+  if [[ $changes ]]; then
     say 'the clone is of HEAD, without the uncommitted changes'
   fi
   mkdir -p "$system/src"
@@ -106,8 +109,10 @@ run() {  # run COMMAND…: in the clone
 }
 
 if (( $# < 2 )); then sed -n '2,11s/^# \?//p' "${BASH_SOURCE[0]}"; exit 2; fi
-(( $(id -u) == 0 )) || die 'needs root, for chroot; fix: run it as root'
+(( $(id -u) == 0 )) || lacks 'needs root, for chroot; fix: run it as root'
 if [[ ! ${LOCKSTEP_BARE_MOUNTS:-} ]]; then
+  unshare --mount true 2> /dev/null ||
+    lacks 'no mounts here; fix: run it with CAP_SYS_ADMIN'
   # The mounts end with the last process that sees them, however it ends.
   export LOCKSTEP_BARE_MOUNTS=own
   exec unshare --mount --propagation private "$checkout/tests/bare/run.bash" "$@"

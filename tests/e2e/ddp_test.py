@@ -151,14 +151,14 @@ class Ranks(TempTest):
 class Merging(TempTest):
     """`trace merge` on the files of ranks from different folders."""
 
-    def rank_files(self, *words):
+    def rank_files(self):
         """The files of three ranks that each ran in a separate folder, as on three
         machines."""
         folders = [self.path(f"{len(os.listdir(self.folder))}-{rank}")
                    for rank in range(3)]
         for folder in folders:
             os.mkdir(folder)
-        runs = together([*TOY, *words, "--dist-url", "env://", "--steps", 2, "--trace",
+        runs = together([*TOY, "--dist-url", "env://", "--steps", 2, "--trace",
                          "t.json"], folders, MASTER_ADDR="127.0.0.1",
                         MASTER_PORT=free_port())
         for rank in runs:
@@ -178,22 +178,9 @@ class Merging(TempTest):
         self.assertEqual(text, f"=> trace written: {self.path('m.json')} (3 ranks)\n")
         run("trace", "check", self.path("m.json"))
 
-        self.merge(*files[:2])
-        text, _ = run("trace", "check", "--json", self.path("m.json"), code=1)
-        broken = {law["law"] for law in json.loads(text)["laws"] if not law["ok"]}
-        self.assertIn("halves-matched", broken)
-
         os.remove(self.path("m.json"))
         _, error = self.merge(*files, files[1], code=1)
         self.assertIn("both belong to rank 1", error)
-        others = self.rank_files("-a", "resnet18", "--device-type", "null",
-                                 "--dataset", "generated")
-        _, error = self.merge(files[0], others[1], files[2], code=1)
-        self.assertIn("different runs", error)
-        run(*TOY64, *THREADS, "--devices", 2, "--steps", 1, "--trace",
-            self.path("all.json"))
-        _, error = self.merge(files[0], self.path("all.json"), code=1)
-        self.assertIn("not the trace of a single rank", error)
         self.assertFalse(os.path.exists(self.path("m.json")))
 
 

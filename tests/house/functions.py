@@ -262,7 +262,7 @@ def parse_list(text):
 
 def violations(found, listed):
     """Compares the long functions with the listed ones and returns a message for each
-    one that grew, is new, or is not long any more."""
+    one that grew, shrank, is new, or is not long any more."""
     wrong = []
     for (path, name), lines in sorted(found.items()):
         if (path, name) not in listed:
@@ -271,6 +271,9 @@ def violations(found, listed):
         elif lines > listed[path, name]:
             wrong.append(f"{path}: {name} grew from {listed[path, name]} to {lines} "
                          "lines; fix: split it into functions with a name each")
+        elif lines < listed[path, name]:
+            wrong.append(f"{path}: {name} has {lines} lines now; fix: lower its "
+                         f"{listed[path, name]}")
     for path, name in sorted(set(listed) - set(found)):
         wrong.append(f"{path}: {name} does not exceed {LIMIT} lines any more; "
                      "fix: delete the line")

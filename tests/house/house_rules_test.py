@@ -12,6 +12,14 @@ class Rules(unittest.TestCase):
     def against(self, file, included):
         return house.against_arrows([(file, included)], "top", TABLE)
 
+    def test_sanitizers_that_the_build_does_not_read(self):
+        for line in ("// sanitize: address", "// sanitize: address thread"):
+            text = f"// A.\n{line}\n#include x"
+            self.assertEqual(house.misspelt_sanitizers(text), [])
+        for text in ("// sanitise: address\n#include", "// sanitize: adress\n#include",
+                     "// sanitize:\n#include", "\n#include x\n// sanitize: thread"):
+            self.assertEqual(len(house.misspelt_sanitizers(text)), 1, text)
+
     def test_arrows_to_rooms_above(self):
         self.assertEqual(self.against("top/high/a.cpp", "top/low/b.h"), set())
         self.assertEqual(self.against("top/low/a.cpp", "top/low/b.h"), set())

@@ -244,6 +244,15 @@ LENGTHS = {name(path): len(read(path).splitlines()) for path in CODE_FILES
            if not is_generated(path)}
 
 
+def misspelt_sanitizers(text):
+    """The lines of a test that name sanitizers where or as the build does not read
+    them."""
+    head = text.partition("\n#include")[0]
+    return [line for line in text.splitlines() if re.match(r"//\s*saniti[sz]e", line)
+            and (line not in head.splitlines() or not re.fullmatch(
+                r"// sanitize:( address)?( thread)?", line) or line.endswith(":"))]
+
+
 class House(unittest.TestCase):
     def nothing(self, found, rule):
         if found:
@@ -327,6 +336,14 @@ class House(unittest.TestCase):
         self.nothing(functions.violations(found, listed),
                      f"functions have at most {functions.LIMIT} lines, except those in "
                      f"{name(LONG_FUNCTIONS)}")
+
+    def test_sanitizers(self):
+        """A line that the build does not understand would leave a file out."""
+        wrong = [f"{name(path)}: {line}" for path in CODE_FILES
+                 if below(path, "tests") and path.name.endswith("_test.cpp")
+                 for line in misspelt_sanitizers(read(path))]
+        self.nothing(wrong, "the line is `// sanitize:`, then address, thread or both, "
+                            "before the includes")
 
     def test_budget(self):
         budget = parse_budget(read(BUDGET))

@@ -160,7 +160,7 @@ def judge(asked):
     if asked.output_junit:
         test = argparse.Namespace(name="opened_files")
         result = {0: "passed", 1: "failed", SKIPPED: "skipped"}[code]
-        run_suites.write_junit(asked.output_junit, [(test, result, text)])
+        run_suites.write_junit(asked.output_junit, [(test, result, 0, text)])
     return code
 
 

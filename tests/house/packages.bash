@@ -8,9 +8,10 @@ trap 'rm -rf "$folder"' EXIT
 
 cd "$folder"
 "$root/lockstep" book --no-open --pdf
-[[ -s $root/build/book.pdf ]]
 "$root/lockstep" package
-dpkg-deb --info "$root"/build/packages/lockstep*.deb
+for package in "$root"/build/packages/lockstep*.deb; do
+  dpkg-deb --info "$package"
+done
 tar -xf "$root"/build/packages/lockstep*.tar.gz
 program=$(echo "$folder"/lockstep*/bin/lockstep)
 "$program" train --device-type null -a toy --devices 2 --steps 2 --trace t.json

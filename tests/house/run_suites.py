@@ -4,9 +4,9 @@ sanitizer, a process takes longer to start than most tests take.
     run_suites.py FOLDER JUNIT JOBS [options of ctest]    # FOLDER: the build's
 
 Writes the results of each test to the file JUNIT, as `ctest --output-junit` does, for
-count_tests.py. Exits 1 if a test failed or none was selected. If a process ends without
-saying which test is to blame, its tests run again, each in a process of its own. If all
-of them pass then, the suite itself has failed.
+count_tests.py. Exits 1 if a test failed, 77 if none was selected. If a process ends
+without saying which test is to blame, its tests run again, each in a process of its
+own. If all of them pass then, the suite itself has failed.
 """
 
 import concurrent.futures
@@ -50,7 +50,8 @@ def selected(folder, options):
 
 
 def verdicts(file):
-    """The result of each test in a report of GoogleTest, by id; {} if it has none."""
+    """(result, seconds) of each test in a report of GoogleTest, by id; {} if it has
+    none."""
     try:
         root = xml.parse(file).getroot()
     except (OSError, xml.ParseError):
@@ -62,7 +63,8 @@ def verdicts(file):
             result = "failed"
         elif case.find("skipped") is not None:
             result = "skipped"
-        results[f"{case.get('classname')}.{case.get('name')}"] = result
+        results[f"{case.get('classname')}.{case.get('name')}"] = (
+            result, float(case.get("time", 0)))
     return results
 
 
@@ -94,19 +96,20 @@ def part_of(said, test):
 
 
 def results_of(tests):
-    """Returns (test, result, what it said) for the tests of a suite."""
+    """Returns (test, result, seconds, what it said) for the tests of a suite."""
     code, said, found = run(tests)
     known = [found.get(test.id) for test in tests]
-    if None not in known and (code == 0) == ("failed" not in known):
-        return [(test, result, part_of(said, test))
-                for test, result in zip(tests, known)]
+    if None not in known and (code == 0) == (
+            "failed" not in [result for result, _ in known]):
+        return [(test, *verdict, part_of(said, test))
+                for test, verdict in zip(tests, known)]
     results = []
     for test in tests:
         code, alone, found = run([test])
-        result = found.get(test.id, "failed") if code == 0 else "failed"
-        results.append((test, result, alone))
-    if all(result != "failed" for _, result, _ in results):
-        results[0] = (tests[0], "failed", f"together with its suite:\n{said}")
+        result, seconds = found.get(test.id, ("failed", 0))
+        results.append((test, result if code == 0 else "failed", seconds, alone))
+    if all(result != "failed" for _, result, _, _ in results):
+        results[0] = (tests[0], "failed", 0, f"together with its suite:\n{said}")
     return results
 
 
@@ -124,9 +127,9 @@ STATUS = {"passed": "run", "failed": "fail", "skipped": "notrun",
 
 def write_junit(path, results):
     root = xml.Element("testsuite", tests=str(len(results)))
-    for test, result, said in results:
+    for test, result, seconds, said in results:
         case = xml.SubElement(root, "testcase", name=test.name, classname=test.name,
-                              status=STATUS[result])
+                              status=STATUS[result], time=f"{seconds:g}")
         if result == "skipped":
             xml.SubElement(case, "skipped", message="SKIP_REGULAR_EXPRESSION_MATCHED")
         if result == "failed":
@@ -138,7 +141,7 @@ def write_junit(path, results):
 
 def main(folder, junit, jobs, *options):
     tests = selected(folder, options)
-    results = [(test, "disabled", "") for test in tests if test.disabled]
+    results = [(test, "disabled", 0, "") for test in tests if test.disabled]
     suites = suites_of(test for test in tests if not test.disabled)
     with concurrent.futures.ThreadPoolExecutor(int(jobs)) as pool:
         started = {}
@@ -152,14 +155,14 @@ def main(folder, junit, jobs, *options):
             suite, of_suite = done.result()
             took = time.monotonic() - started[suite[0].name]
             print(f"{took:7.2f} s  {suite[0].suite[1]}: {len(suite)} tests", flush=True)
-            for test, result, said in of_suite:
+            for test, result, _, said in of_suite:
                 if result == "failed":
                     print(f"{said}\n*** failed: {test.name}", flush=True)
             results += of_suite
     write_junit(junit, results)
-    failed = sum(result == "failed" for _, result, _ in results)
+    failed = sum(result == "failed" for _, result, _, _ in results)
     print(f"{len(tests)} tests of {len(suites)} suites, {failed} failed", flush=True)
-    return 0 if tests and not failed else 1
+    return 1 if failed else 0 if tests else 77
 
 
 if __name__ == "__main__":

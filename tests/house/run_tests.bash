@@ -6,7 +6,7 @@
 #   --gate               also wrong solutions of every lesson, the book, sanitizers; with
 #                        CI=true this is the default
 #   --all [PART…]        everything, or these parts: release asan tsan packages bare
-# Options of ctest may follow, as -R NAME, and select among the tests.
+# Options of ctest may follow, as -R NAME, and select among these tests.
 # shellcheck shell=bash disable=SC2154  # root, build and launcher are the wrapper's
 
 memory_is_kept=glibc.malloc.hugetlb=1
@@ -41,11 +41,13 @@ test_release() {
 # test_sanitized PRESET TARGET OPTION…: the same of a build with sanitizers, with one
 # process for each suite
 test_sanitized() {
-  local preset=$1 start=$SECONDS built
+  local preset=$1 start=$SECONDS built code=0
   build "$preset" "$2"
   built=$SECONDS
   "${launcher[@]}" python3 "$root/tests/house/run_suites.py" "$build/$preset" \
-    "$results/$preset.xml" "$jobs" -L '^unit$' "${@:3}" || failed+=("$preset")
+    "$results/$preset.xml" "$jobs" -L '^unit$' "${@:3}" || code=$?
+  # With options, that nothing is selected is no failure of this part.
+  if (( code && ! (code == 77 && ${#options[@]}) )); then failed+=("$preset"); fi
   printf '%s: built in %d s, tested in %d s\n' "$preset" $(( built - start )) \
     $(( SECONDS - built ))
 }
@@ -71,37 +73,45 @@ test_tsan() {
 # judge_opened_files: whether packages.txt lists what the compilers and tests opened
 judge_opened_files() {
   local code=0
-  python3 "$opened_files" headers "$build/release" > "$results/headers.txt"
-  python3 "$opened_files" judge "$results"/{opened,headers}.txt "$root/packages.txt" \
-    --output-junit "$results/opened_files.xml" || code=$?
+  {
+    python3 "$opened_files" headers "$build/release" > "$results/headers.txt" &&
+      python3 "$opened_files" judge "$results"/{opened,headers}.txt \
+        "$root/packages.txt" --output-junit "$results/opened_files.xml"
+  } || code=$?
   if (( code && code != 77 )); then failed+=(opened_files); fi
 }
 
-# test_script NAME COMMAND…: a part that is one program; its result counts as a test
+# test_script NAME COMMAND…: a part that is one program; its result counts as a test,
+# and exit code 77 as a skipped one
 test_script() {
-  local name=$1 status=run
-  "${@:2}" || { status=fail; failed+=("$name"); }
-  echo "<testsuite><testcase name='$name' status='$status'/></testsuite>" \
-    > "$results/$name.xml"
+  local name=$1 code=0 status=run skipped=''
+  "${@:2}" || code=$?
+  case $code in
+    0) ;;
+    77) status=notrun skipped='<skipped message="SKIP_RETURN_CODE"/>' ;;
+    *) status=fail failed+=("$name") ;;
+  esac
+  echo "<testcase name='$name' status='$status'>$skipped</testcase>" |
+    sed 's#.*#<testsuite>&</testsuite>#' > "$results/$name.xml"
 }
 
 # test_paths PATH…|--changed: builds and runs the tests of these files
 test_paths() {
-  local found targets=() start=$SECONDS
+  local found targets labels left_out start=$SECONDS selection
   found=$(python3 "$root/tests/house/tests_of.py" "$@") || exit 1
-  read -r -a targets <<< "${found%%$'\n'*}"
-  if [[ " ${targets[*]} " == *' lockstep '* ]]; then targets+=(backends); fi
-  if (( ${#targets[@]} )); then
-    build inner "${targets[@]}"
-  else
-    lock
-    configure inner
-    unlock
+  { read -r -a targets; read -r labels; read -r left_out || true; } <<< "$found"
+  if [[ $labels == *tests/book/* ]]; then ensure_packages required book; fi
+  if [[ " $* " == *.cu* || " $* " == *backends/cuda* ]]; then
+    say 'not compiled: CUDA; fix, to compile it: ./lockstep test'
   fi
+  # Without targets, CMake may still have to find new tests.
+  build inner "${targets[@]:-build.ninja}"
   say "built in $(( SECONDS - start )) s: ${targets[*]:-nothing}"
+  selection=(-L "$labels")
+  if [[ $left_out ]]; then selection+=(-LE "$left_out"); fi
   ctest --test-dir "$build/inner" --output-on-failure --no-tests=error \
-    --parallel "$jobs" --output-junit "$results/inner.xml" -L "${found#*$'\n'}" \
-    -LE '^all$' "${options[@]}" || failed+=(inner)
+    --parallel "$jobs" --output-junit "$results/inner.xml" "${selection[@]}" \
+    "${options[@]}" || failed+=(inner)
 }
 
 test_everything() {  # of `parts`
@@ -120,34 +130,55 @@ test_everything() {  # of `parts`
 
 # say_what_was_left: which tests this run did not include, and how to run them
 say_what_was_left() {
-  local left='every wrong solution, every room under sanitizers, packages, a first build'
+  local left='whole nets, every room under sanitizers, packages, a first build'
   case $tier in
     user) echo "Not run: the lessons' wrong solutions, the book, sanitizers" \
       "(./lockstep test --gate); $left (./lockstep test --all)." ;;
-    gate) echo "Not run: $left (./lockstep test --all)." ;;
+    gate) echo "Not run: the other wrong solutions, $left (./lockstep test --all)." ;;
     paths) echo 'Not run: all other tests (./lockstep test).' ;;
     all) if (( ${#parts[@]} )); then echo "Only these parts ran: ${parts[*]}."; fi ;;
   esac
 }
 
+refuse() { die "test: $1; fix: see ./lockstep test --help"; }
+
+# check_ctest_options OPTION…: refuses what ctest would ignore without a word
+check_ctest_options() {
+  local word known=''
+  for word; do
+    word=${word%%=*}
+    case $word in
+      --gate | --all | --changed) refuse "$word must come first" ;;
+      -LE | --label-exclude) refuse "$word would undo the choice of tests; use -E or -L" ;;
+      --?*)
+        known=${known:-$(ctest --help)}
+        grep -qE -- "(^|[ ,])$word([ =,]|$)" <<< "$known" || refuse "no option $word" ;;
+    esac
+  done
+}
+
 # parse_test_options ARGUMENT…: sets tier, paths, parts and options
 parse_test_options() {
+  local named=''
   tier=user paths=() parts=() options=()
   if in_ci; then tier=gate; fi
-  while (( $# )); do
-    case $1 in
-      -h | --help) usage; exit ;;
-      --changed) tier=paths paths+=("$1") ;;
-      --gate) tier=gate ;;
-      --all) tier=all ;;
-      --) shift; options+=("$@"); return ;;
-      -*) options+=("$@"); return ;;
-      release | asan | tsan | packages | bare)
-        if [[ $tier == all ]]; then parts+=("$1"); else tier=paths paths+=("$1"); fi ;;
-      *) tier=paths paths+=("$1") ;;
+  case ${1:-} in
+    -h | --help) usage; exit ;;
+    --gate | --all) tier=${1#--} named=$1; shift ;;
+    --changed) tier=paths named=$1 paths=("$1"); shift ;;
+  esac
+  while (( $# )) && [[ $1 != -* ]]; do
+    case $named/$1 in
+      --all/release | --all/asan | --all/tsan | --all/packages | --all/bare)
+        parts+=("$1") ;;
+      /*) tier=paths paths+=("$1") ;;
+      *) refuse "$named does not take $1" ;;
     esac
     shift
   done
+  if [[ ${1:-} == -- ]]; then shift; fi
+  options=("$@")
+  check_ctest_options "$@"
 }
 
 run_tests() {

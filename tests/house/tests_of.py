@@ -3,11 +3,13 @@
     tests_of.py PATH…      # sources, tests, folders, lessons, documents
     tests_of.py --changed  # what differs from origin/main, or from HEAD without it
 
-Prints the targets to build on one line, and on the next an expression that matches the
-tests' labels. A source's tests are in the file that mirrors it (engine/plan/chunk.h:
+Prints the targets to build on one line, on the next an expression that matches the
+tests' labels, and on the third the tier to leave out, which is empty if tests are named
+themselves. A source's tests are in the file that mirrors it (engine/plan/chunk.h:
 tests/plan/chunk_test.cpp); if there is none, in the files of the mirrored folder that
-include its header, or headers beside it, or in all of that folder. Exits 1 with a
-message if there is no such path.
+include its header, or headers beside it, or in all of that folder. Those of data are
+where its name is said. Those of a folder are those of its files and of its mirror.
+Exits 1 with a message if there is no such path.
 """
 
 import collections
@@ -29,12 +31,16 @@ OTHERS = {
     "cli/": [E2E + "e2e_test.py"],
     "lessons/machine/": [E2E + "lesson_test.py", E2E + "lesson_errors_test.py",
                          "tests/lessons/", "lessons/06-reduce"],
-    "lessons/": [E2E + "lesson_test.py", "lessons/06-reduce"],
+    "lessons/": [E2E + "lesson_test.py"],
     "docs/": [HOUSE, E2E + "docs_test.py"],
     "book/": [BOOK],
     "tools/": [HOUSE, "tests/house/compare_traces_test.py"],
     "tests/course/": ["lessons/06-reduce", "tests/course/grade_test.py"],
-    "tests/golden/": ["tests/tracer/", "tests/engine/nets_test.cpp"],
+    "tests/golden/torch/": ["tests/engine/"],
+    "tests/golden/": ["tests/tracer/"],
+    "tests/engine/data/": ["tests/engine/data/"],
+    "tests/engine/parallel/": ["tests/engine/parallel/"],
+    "tests/house/": ["tests/house/"],
     "lockstep": ["tests/house/wrapper_test.py"],
     "packages.txt": ["tests/house/wrapper_test.py"],
     "tests/house/run_tests.bash": ["tests/house/wrapper_test.py"],
@@ -43,6 +49,10 @@ OTHERS = {
     "cmake/package": ["tests/house/wrapper_test.py", E2E + "package_test.py"],
     "": [HOUSE],
 }
+NOT_IN_INNER = ("tests/course/course_test.py", "tests/gpu/")  # no test, or with CUDA
+
+
+DATA = (".json", ".csv", ".gp", ".gz", ".png", ".jpeg", ".JPEG", ".pth")
 
 
 def name(path):
@@ -50,13 +60,15 @@ def name(path):
 
 
 def is_test(path):
-    return path.name.endswith(("_test.py", "_test.cpp")) and name(path)[:6] == "tests/"
+    file = name(path)
+    return file.startswith("tests/") and not file.startswith(
+        NOT_IN_INNER) and file.endswith(("_test.py", "_test.cpp"))
 
 
+@functools.cache
 def tests_below(folder):
     """The test files below a folder, as names."""
-    found = [*folder.rglob("*_test.cpp"), *folder.rglob("*_test.py")]
-    return sorted(name(path) for path in found)
+    return sorted(name(path) for path in folder.rglob("*_test.*") if is_test(path))
 
 
 def mirrored(file):
@@ -67,16 +79,23 @@ def mirrored(file):
 
 
 @functools.cache
+def texts():
+    """The text of each test and helper."""
+    return {path: path.read_text() for path in (ROOT / "tests").rglob("*")
+            if path.suffix in (".h", ".cpp", ".py")}
+
+
+@functools.cache
 def includes():
     """Header → the files of tests/ that include it."""
     found = collections.defaultdict(list)
-    for path in (ROOT / "tests").rglob("*"):
-        if path.suffix in (".h", ".cpp"):
-            for header in re.findall(r'^#include "(.+)"', path.read_text(), re.M):
-                found[header].append(path)
+    for path, text in texts().items():
+        for header in re.findall(r'^#include "(.+)"', text, re.M):
+            found[header].append(path)
     return found
 
 
+@functools.cache
 def including(header):
     """The test files that include a header, directly or through a helper of theirs."""
     found, headers, seen = [], [header], set()
@@ -109,29 +128,64 @@ def tests_of_source(path):
     return found or beside
 
 
-def importing(path):
-    """The Python tests that import a helper beside them."""
-    imports = re.compile(rf"^\s*(?:import|from) {path.stem}\b", re.M)
-    return [test for test in tests_below(path.parent)
-            if test.endswith(".py") and imports.search((ROOT / test).read_text())]
+@functools.cache
+def naming(path):
+    """The Python tests that import a script, or start it, or files that do."""
+    found, stems, seen = [], [path.stem], set()
+    while stems:
+        stem = stems.pop()
+        named = re.compile(rf"\b(?:import|from) {stem}\b|\b{stem}\.py\b")
+        for script, text in texts().items():
+            if script.suffix != ".py" or script in seen or not (
+                    stem in text and named.search(text)):
+                continue
+            seen.add(script)
+            if is_test(script):
+                found.append(name(script))
+            else:
+                stems.append(script.stem)
+    return sorted(found)
+
+
+def saying(*words):
+    """The tests whose text, or that of a helper of theirs, has all of these words."""
+    found, about_files = set(), ROOT / "tests/house"
+    for path, text in texts().items():
+        if all(word in text for word in words) and path.parent != about_files:
+            found.update([name(path)] if is_test(path) else naming(path)
+                         if path.suffix == ".py" else including(name(path)))
+    return sorted(found)
+
+
+def tests_of_data(path):
+    """Of data: a name such as <kind>_<net>.json may be said as a whole, or in two
+    parts; of pictures, the folder."""
+    first, _, rest = path.stem.partition("_")
+    return (saying(path.name) or saying(f'"{path.stem}') or
+            (saying(f'"{first}_', f'"{rest}"') if rest else []) or
+            saying(f"{path.parent.name}/"))
 
 
 def tests_of_helper(path):
     """Of a file below tests/ that is no test itself."""
-    found = importing(path) if path.suffix == ".py" else including(name(path))
-    return found or (tests_below(path.parent) if path.suffix in (".h", ".cpp") else [])
+    if path.suffix == ".py":
+        return naming(path)
+    if path.suffix in (".h", ".cpp"):
+        return including(name(path)) or tests_below(path.parent)
+    return tests_of_data(path) if path.suffix in DATA else []
+
+
+def files_below(folder):
+    files = git("ls-files", "-z", "--cached", "--others", "--exclude-standard", "--",
+                str(folder)).split("\0")
+    return [ROOT / file for file in files if file and (ROOT / file).is_file()]
 
 
 def tests_of_folder(path):
-    file = name(path) + "/"
-    if re.match(r"lessons/\d\d-[^/]+/$", file):
-        return [file.rstrip("/")]
-    if file.startswith("tests/"):
-        return tests_below(path)
-    folder = mirrored(file.rstrip("/"))
-    if file.startswith(ROOMS) and folder.is_dir():
-        return tests_below(folder)
-    return others(file)
+    found = set(tests_below(mirrored(name(path))))
+    for file in files_below(path):
+        found.update(tests_of(file))
+    return sorted(found)
 
 
 def others(file):
@@ -156,6 +210,8 @@ def tests_of(path):
         found = tests_of_helper(path)
     elif file.startswith(ROOMS) and path.suffix in (".h", ".cpp", ".cu"):
         found = tests_of_source(path)
+    elif file.startswith(ROOMS) and path.suffix in DATA:
+        found = tests_of_data(path) or tests_of_source(path)
     return found or others(file)
 
 
@@ -163,23 +219,33 @@ def target_of(label):
     """What to build for a test: a unit test's own program, or lockstep."""
     if label.startswith("tests/fuzz/"):
         return "fuzz_test"
+    if label == "tests/bench/run_test.py":
+        return None
     if label.endswith(".cpp"):
         return label.removeprefix("tests/").removesuffix(".cpp").replace("/", ".")
     return None if label.startswith(("tests/house/", BOOK)) else "lockstep"
 
 
 def git(*words):
-    return subprocess.run(["git", "-C", str(ROOT), *words], capture_output=True,
-                          text=True, check=False)
+    """What git says. Throws RuntimeError if it fails."""
+    done = subprocess.run(
+        ["git", "-c", f"safe.directory={ROOT}", "-C", str(ROOT), *words],
+        capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(done.stderr.strip())
+    return done.stdout
 
 
 def changed():
     """The files that differ from the last commit that origin/main has, or from HEAD,
     those that git does not know yet included."""
-    base = git("merge-base", "origin/main", "HEAD").stdout.strip() or "HEAD"
-    said = git("diff", "--name-only", base).stdout + git(
-        "ls-files", "--others", "--exclude-standard").stdout
-    paths = [ROOT / line for line in said.splitlines()]
+    try:
+        base = git("merge-base", "origin/main", "HEAD").strip()
+    except RuntimeError:
+        base = "HEAD"
+    said = git("diff", "--name-only", "--no-renames", "-z", base) + git(
+        "ls-files", "--others", "--exclude-standard", "-z")
+    paths = [ROOT / line for line in said.split("\0") if line]
     return [path if path.exists() else path.parent for path in paths
             if path.exists() or path.parent.is_dir()]
 
@@ -194,14 +260,25 @@ def resolved(word):
                      "checkout, or an option of ctest after --")
 
 
+def tier_left_out(paths):
+    """`all`, unless what is named are tests or wrong solutions."""
+    named = [is_test(path) or "/mutants" in name(path) for path in paths]
+    return "" if named and all(named) else "^all$"
+
+
 def main(words):
-    paths = changed() if words == ["--changed"] else [resolved(word) for word in words]
-    labels = {label for path in paths for label in tests_of(path)}
+    try:
+        paths = changed() if words == ["--changed"] else [
+            resolved(word) for word in words]
+        labels = {label for path in paths for label in tests_of(path)}
+    except RuntimeError as error:
+        raise SystemExit(f"test: git: {error}; fix: name the files") from None
     if words == ["--changed"]:
         labels.add(HOUSE)
     targets = sorted({target for target in map(target_of, labels) if target})
     print(*targets)
     print(f"^({'|'.join(map(re.escape, sorted(labels)))})$")
+    print(tier_left_out(paths))
 
 
 if __name__ == "__main__":

@@ -34,8 +34,36 @@ class TestsOf(unittest.TestCase):
 
     def test_folders_and_lessons(self):
         self.assertIn("tests/plan/chunk_test.cpp", self.labels("engine/plan"))
-        for path in ("lessons/06-reduce", "lessons/06-reduce/check.cpp"):
+        for path in ("lessons/06-reduce", "lessons/06-reduce/check.cpp",
+                     "lessons/06-reduce/mutants"):
             self.assertEqual(self.labels(path), {"lessons/06-reduce"})
+        # A folder that no folder of tests mirrors.
+        self.assertIn("tests/tracer/emulate_test.cpp", self.labels("tracer/emulate"))
+        self.assertIn("tests/engine/backends/winograd_test.cpp",
+                      self.labels("engine/backends/cpu"))
+
+    def test_data(self):
+        data = "tests/golden/torch/"
+        self.assertEqual(self.labels(data + "init.json"),
+                         {"tests/engine/nn/models_test.cpp"})
+        self.assertEqual(self.labels(data + "dp_vgg16_b10_n4.json"),
+                         {"tests/engine/parallel/data_parallel_test.cpp"})
+        self.assertIn("tests/engine/data/pictures_test.cpp",
+                      self.labels("tests/engine/data/pictures/420.jpeg"))
+        self.assertIn("tests/tracer/schema_test.cpp",
+                      self.labels("tracer/format/schema.json"))
+
+    def test_what_no_test_covers(self):
+        for path in ("tests/bare", "tests/course/course_test.py",
+                     "tests/gpu/cudnn_plans_test.cpp"):
+            self.assertTrue(self.labels(path))
+
+    def test_all_tiers_of_tests_that_are_named(self):
+        root = tests_of.ROOT
+        self.assertEqual(tests_of.tier_left_out([root / "engine/plan"]), "^all$")
+        self.assertEqual(tests_of.tier_left_out([]), "^all$")
+        for path in ("tests/e2e/trust_test.py", "lessons/06-reduce/mutants"):
+            self.assertEqual(tests_of.tier_left_out([root / path]), "")
 
     def test_documents(self):
         self.assertEqual(self.labels("docs/viewer.md"),
@@ -48,8 +76,9 @@ class TestsOf(unittest.TestCase):
                       self.labels("tests/tracer/damaged_copies.h"))
 
     def test_every_file_has_tests_that_exist(self):
-        tracked = tests_of.git("ls-files").stdout.splitlines()
-        if not tracked:
+        try:
+            tracked = tests_of.git("ls-files").splitlines()
+        except RuntimeError:
             self.skipTest("no git repository here")
         paths = [tests_of.ROOT / file for file in tracked if "/golden/" not in file]
         for path in (path for path in paths if path.is_file()):
@@ -62,7 +91,8 @@ class TestsOf(unittest.TestCase):
             tests_of.main([str(tests_of.ROOT / "engine/plan/chunk.h"),
                            str(tests_of.ROOT / "lessons/06-reduce")])
         self.assertEqual(printed.getvalue(), "lockstep plan.chunk_test\n"
-                         r"^(lessons/06\-reduce|tests/plan/chunk_test\.cpp)$" + "\n")
+                         r"^(lessons/06\-reduce|tests/plan/chunk_test\.cpp)$"
+                         "\n^all$\n")
 
     def test_an_unknown_path(self):
         with self.assertRaisesRegex(SystemExit, "no nowhere.h here; fix: "):

@@ -307,7 +307,11 @@ class Wrapper(unittest.TestCase):
                          [f"ninja -C {self.root}/build/release lockstep"])
         (self.root / "build/book").mkdir()
         (self.root / "build/book/index.html").touch()
-        self.assertEqual(self.start("package").stderr, "")
+        # Packages are for all GPUs, and later builds again for the one that is here.
+        self.assertTrue([call for call in self.calls("cmake") if "GPUS=ALL" in call])
+        self.assertFalse((self.root / "build/release/.configured").exists())
+        self.assertEqual(self.start("package").stderr,
+                         "lockstep: configuring (release)\n")
 
     def test_package_that_fails_names_its_log(self):
         self.say("cpack_fails")
@@ -344,7 +348,7 @@ class Wrapper(unittest.TestCase):
             done = self.start("test", *arguments)
             self.expect(done, 0)
             self.assertIn("3 passed, 0 failed, 1 skipped\n", done.stdout)  # no fanotify
-            self.assertIn("Not run: every wrong solution", done.stdout)
+            self.assertIn("Not run: the other wrong solutions", done.stdout)
             self.assertEqual(self.builds(),
                              ["release all", "dev unit_tests", "tsan unit_tests"])
             self.assertEqual(self.calls("LOCKSTEP"), ["LOCKSTEP_SHARED= OMP="] * 2
@@ -379,12 +383,27 @@ class Wrapper(unittest.TestCase):
         self.expect(self.start("test", "engine/plan/chunk.cc", cwd=self.root), 1,
                     "no engine/plan/chunk.cc here; fix: ")
 
+    def test_words_that_contradict_or_do_nothing_are_refused(self):
+        for words, why in ((["--all", "engine"], "--all does not take engine"),
+                           (["--gate", "engine"], "--gate does not take engine"),
+                           (["-R", "x", "--gate"], "--gate must come first"),
+                           (["-LE", "all"], "-LE would undo the choice"),
+                           (["--chnaged"], "no option --chnaged")):
+            self.expect(self.start("test", *words), 1, f"test: {why}", "; fix: ")
+            self.assertEqual(self.builds(), [])
+
+    def test_packages_of_another_command_are_not_these(self):
+        """The last sections of `book` and of `test --gate` are the same."""
+        self.start("test", "--gate")
+        stamps = [path.name for path in (self.root / "build").glob(".packages-*")]
+        self.assertEqual(stamps, [".packages-required-window-package-tests-book"])
+
     def test_help_of_test_comes_at_once(self):
         for word in ("-h", "--help"):
             done = self.start("test", word)
             self.expect(done, 0)
             self.assertIn("usage: ./lockstep test [PATH", done.stdout)
-            self.assertTrue(done.stdout.endswith("among the tests.\n"), done.stdout)
+            self.assertTrue(done.stdout.endswith("among these tests.\n"), done.stdout)
         self.assertEqual(self.calls("ninja") + self.calls("ctest"), [])
 
     def test_test_fails_when_a_test_fails_or_none_ran(self):

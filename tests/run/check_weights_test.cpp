@@ -73,10 +73,6 @@ class CheckWeights : public testing::Test {
   }
 };
 
-TEST_F(CheckWeights, SaysNothingWhileRanksAgree) {
-  EXPECT_EQ(error_of(three_ranks(1)), "");
-}
-
 TEST_F(CheckWeights, NamesTheParameterAndTheRank) {
   break_step(1);
   const std::string error = error_of(three_ranks(2));

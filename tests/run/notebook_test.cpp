@@ -31,34 +31,6 @@ std::string printed_by(const RunConfig& config, tracer::Trace* trace = nullptr) 
   return text;
 }
 
-constexpr const char* kStart =
-    "torch.Size([30, 5])\n"
-    "Let's use 2 GPUs!\n"
-    "DataParallel(\n"
-    "  (module): Model(\n"
-    "    (fc): Linear(in_features=5, out_features=2, bias=True)\n"
-    "  )\n"
-    ")\n"
-    "a.is_cuda False\n"
-    "a.is_cuda False\n"
-    "b.is_cuda True\n"
-    "False\n"
-    "True\n"
-    "True\n";
-
-TEST(Notebook, PrintsWhatItsCellsPrint) {
-  const auto batch = [](int part, int whole) {
-    const std::string inside = "\tIn Model: input size torch.Size([" +
-                               std::to_string(part) + ", 5]) output size torch.Size([" +
-                               std::to_string(part) + ", 2])\n";
-    return inside + inside + "Outside: input size torch.Size([" +
-           std::to_string(whole) + ", 5]) output_size torch.Size([" +
-           std::to_string(whole) + ", 2])\n";
-  };
-  const std::string full = batch(15, 30);
-  EXPECT_EQ(printed_by(notebook()), kStart + full + full + full + batch(5, 10));
-}
-
 TEST(Notebook, OnOneDeviceTheModelIsNotWrapped) {
   RunConfig config = notebook();
   config.mode = train::Mode::single;

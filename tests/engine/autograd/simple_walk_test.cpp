@@ -1,4 +1,5 @@
 // The simple walk gives the same results as the engine's device threads, bit for bit.
+// sanitize: thread
 #include "engine/autograd/engine.h"
 
 #include "engine/parallel/data_parallel.h"

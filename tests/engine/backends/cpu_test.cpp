@@ -1,8 +1,5 @@
 // oneDNN in float32, operation by operation, against the reference loops in double:
 // every convolution, pooling, normalization and linear layer of the nets that we train.
-#include <latch>
-#include <thread>
-
 #include "tests/engine/backends/shapes.h"
 
 namespace lockstep {
@@ -304,33 +301,6 @@ TEST_P(Cpu, LinearLayers) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Threads, Cpu, testing::Values(1, 2));
-
-// Two devices run concurrently with one engine and one primitive cache. They must not
-// share scratch memory, or results differ from run to run.
-TEST(CpuDevices, ConcurrentWorkGivesTheSameBits) {
-  if (!has_backend(DeviceType::cpu)) GTEST_SKIP() << "built without oneDNN";
-  constexpr int kRounds = 20;
-  std::vector<double> results[2][kRounds];
-  std::latch together(2);
-  auto work = [&](int d) {
-    const Device device{DeviceType::cpu, d};
-    together.arrive_and_wait();
-    for (int round = 0; round < kRounds; ++round) {
-      const auto r = batch_norm(device, DType::f32, {2, 64, 16, 16}, true, true);
-      for (const Tensor& tensor : r) {
-        const auto values = test::values_of(tensor);
-        results[d][round].insert(results[d][round].end(), values.begin(), values.end());
-      }
-    }
-  };
-  std::thread other(work, 1);
-  work(0);
-  other.join();
-  for (int round = 0; round < kRounds; ++round) {
-    EXPECT_TRUE(results[0][round] == results[0][0]) << "round " << round;
-    EXPECT_TRUE(results[1][round] == results[0][0]) << "round " << round;
-  }
-}
 
 }  // namespace
 }  // namespace lockstep

@@ -3,10 +3,9 @@
 // sanitize: thread
 #include "engine/parallel/data_parallel.h"
 
-#include <unistd.h>
-
 #include "engine/optim/sgd.h"
 #include "tests/engine/parallel/nets.h"
+#include "tests/machine_memory.h"
 #include "tests/sanitized.h"
 #include "tracer/record/recorder.h"
 
@@ -15,10 +14,6 @@ namespace {
 
 using parallel::DataParallel;
 using test::Json;
-
-int64_t gibibytes_of_memory() {
-  return (sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE)) >> 30;
-}
 
 class GoldenDataParallel : public testing::TestWithParam<const char*> {};
 
@@ -208,32 +203,6 @@ TEST(DataParallel, PassesTheGradientOfItsInput) {
     const Tensor mine = gradient(n);
     ASSERT_TRUE(mine.defined()) << n << " devices";
     EXPECT_LT(test::relative_l2(mine, expected), 1e-14) << n << " devices";
-  }
-}
-
-// `model.features = DataParallel(model.features)`: the head runs on device 0 only.
-TEST(DataParallel, WrapsTheFeaturesOnly) {
-  auto step = [](bool wrapped) {
-    const auto model =
-        test::in_double([] { return std::make_shared<test::TwoParts>(); });
-    test::fill_golden(*model, DType::f64);
-    model->to(test::reference(0));
-    const std::vector<nn::Named<Tensor>> names = model->named_parameters();
-    if (wrapped) {
-      model->set_features(
-          std::make_shared<DataParallel>(model->features(), test::devices(4)));
-    }
-    const Tensor images = test::random("images", {6, 2, 8, 8});
-    const Tensor y = (*model)(wrapped ? images : test::on(test::reference(0), images));
-    test::backward_from(y);
-    Tensors grads;
-    for (const auto& [name, parameter] : names) grads.push_back(parameter.grad());
-    return grads;
-  };
-  const Tensors expected = step(false), mine = step(true);
-  ASSERT_EQ(mine.size(), 4u);
-  for (size_t i = 0; i < mine.size(); ++i) {
-    EXPECT_LT(test::relative_l2(mine[i], expected[i]), 1e-13) << "parameter " << i;
   }
 }
 

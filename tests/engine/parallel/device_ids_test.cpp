@@ -176,20 +176,6 @@ TEST(Dim, OutOfRangeIsPyTorchsError) {
             "Dimension out of range (expected to be in range of [-2, 1], but got 2)");
 }
 
-// A linear layer's features cannot be shared: PyTorch's error, from the first replica.
-TEST(Dim, AlongTheFeaturesALinearLayerFails) {
-  const nn::ModulePtr toy = test::in_double(test::make_toy);
-  toy->to(reference(0));
-  DataParallel dp(toy, test::devices(2), {}, 1);
-  const std::string why =
-      test::message_of([&] { dp(test::random("images", {30, 5})); });
-  EXPECT_EQ(
-      why,
-      "Caught RuntimeError in replica 0 on device 0: mat1 and mat2 shapes cannot be "
-      "multiplied (30x3 and 5x2); in older PyTorch: size mismatch, m1: [30 x 3], "
-      "m2: [5 x 2]");
-}
-
 TEST(RotateDims, IsPyTorchsPermute) {
   for (const Device device : {kHost, test::kReference, test::kCpu}) {
     if (!device.is_host() && !has_backend(device.type)) continue;

@@ -149,10 +149,5 @@ TEST(Placement, WrongDeviceInPyTorchsWords) {
       << "buffers are checked, too";
 }
 
-TEST(Placement, NoDeviceNoDataParallel) {
-  EXPECT_EQ(test::message_of([] { DataParallel dp(test::make_toy(), {}); }),
-            "DataParallel requires a device");
-}
-
 }  // namespace
 }  // namespace lockstep

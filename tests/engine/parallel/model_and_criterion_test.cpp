@@ -113,19 +113,6 @@ TEST_P(Criterion, EqualsDdpWithTheseRanksAndNotDataParallel) {
   EXPECT_GT(largest_difference(mine, by_data_parallel(net, 10, 4)), 1e-3);
 }
 
-TEST_P(Criterion, TheLossIsTheMeanOfTheChunksMeans) {
-  const CriterionNet& net = *GetParam();
-  const nn::ModulePtr model = net.model(test::reference(0));
-  double sum = 0;
-  int64_t first = 0;
-  for (const int64_t rows : {3, 3, 3, 1}) {
-    const Batch chunk = net.batch(10).rows(first, rows).on(test::reference(0));
-    sum += ops::item(ops::cross_entropy((*model)(chunk.images), chunk.labels));
-    first += rows;
-  }
-  EXPECT_NEAR(by_criterion(net, 10, 4).loss, sum / 4, 1e-12);
-}
-
 TEST_P(Criterion, EqualsDataParallelIfTheChunksAreEqual) {
   const CriterionNet& net = *GetParam();
   for (const auto& [rows, devices] : {std::pair{8, 4}, {9, 3}}) {

@@ -65,12 +65,6 @@ class TwoParts : public nn::Module {
   const char* type_name() const override { return "TwoParts"; }
   nn::ModulePtr make_like() const override { return std::make_shared<TwoParts>(); }
 
-  const nn::ModulePtr& features() const { return features_; }
-  void set_features(nn::ModulePtr features) {
-    replace_child("features", features);
-    features_ = std::move(features);
-  }
-
  private:
   nn::ModulePtr features_;
   std::shared_ptr<nn::Linear> head_;

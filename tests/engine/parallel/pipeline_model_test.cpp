@@ -45,8 +45,7 @@ TEST_P(Pipelines, AreBitEqualToAccumulation) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Nets, Pipelines,
-                         testing::Combine(testing::Values(&test::kPipelineToy,
-                                                          &test::kPipelineInPlace,
+                         testing::Combine(testing::Values(&test::kPipelineInPlace,
                                                           &test::kPipelineResNet),
                                           testing::ValuesIn(kPipelineCases)),
                          [](const auto& info) {
@@ -67,127 +66,6 @@ TEST(Pipeline, AccumulatesBatchesOfMicroBatches) {
   const PipelineRun theirs = by_accumulation(test::kPipelineResNet, 16, 8);
   EXPECT_EQ(mine.gradients, theirs.gradients);
   EXPECT_EQ(mine.weights, theirs.weights);
-}
-
-TEST(Pipeline, WeighsMicroBatchesByTheirRows) {
-  const auto schedule = pipeline_schedule(PipelineOrder::one_f_one_b, 4, 4);
-  const PipelineRun mine = by_pipeline(test::kPipelineToy, schedule, 10);  // 3, 3, 3, 1
-  const PipelineRun whole = by_accumulation(test::kPipelineToy, 10, 1);
-  const PipelineRun equally = by_accumulation(test::kPipelineToy, 10, 4);
-  EXPECT_LT(test::first_gradients_differ_by(mine, whole), 1e-12);
-  EXPECT_NEAR(mine.losses[0], whole.losses[0], 1e-12);
-  EXPECT_GT(test::first_gradients_differ_by(mine, equally), 1e-4);
-}
-
-/// The gradients' norm over that of accumulation, on each stage: 1 if the loss is
-/// scaled once. `on_gradient`, if given, is called with each gradient accumulated.
-std::vector<double> scales_of(const parallel::PipelineModel::Loss& loss_of,
-                              const nn::ModulePtr& model, const PipelineRun& right,
-                              const std::function<void(const Tensor&)>& on_gradient) {
-  const PipelineNet& net = test::kPipelineToy;
-  parallel::PipelineModel pipeline(
-      model, test::devices(4),
-      {net.cuts, pipeline_schedule(PipelineOrder::gpipe, 4, 4), "test"});
-  for (const Tensor& parameter : model->parameters()) {
-    if (on_gradient) parameter.meta().post_accumulate_hooks.push_back(on_gradient);
-  }
-  pipeline.run(test::on(pipeline.input_device(), net.batch(12).images), loss_of);
-  std::vector<double> scales;
-  const Tensors parameters = model->parameters();
-  for (size_t i = 0; i < parameters.size(); i += 2) {  // the weights
-    double mine = 0, theirs = 0;
-    const auto values = test::values_of(parameters[i].grad());
-    for (size_t k = 0; k < values.size(); ++k) {
-      mine += values[k] * values[k];
-      theirs += right.gradients[i][k] * right.gradients[i][k];
-    }
-    scales.push_back(std::sqrt(mine / theirs));
-  }
-  return scales;
-}
-
-/// Mistakes that optimizers such as Adam hide. Comparing the gradients shows each.
-TEST(Pipeline, AWrongScaleShowsInTheGradients) {
-  const PipelineRun right = by_accumulation(test::kPipelineToy, 12, 4);
-  const auto loss = [](const Tensor& output, int64_t first, double weight) {
-    const Tensor labels = test::kPipelineToy.batch(12).labels;
-    const Tensor mine = test::on(output.device(), labels).narrowed(first, 3);
-    return ops::scale(ops::cross_entropy(output, mine, ops::Reduction::mean, 0),
-                      weight);
-  };
-  const auto with = [&](double weight) {
-    return [&loss, weight](const Tensor& output, int64_t first) {
-      return loss(output, first, weight);
-    };
-  };
-  const double once = train::loss_weight(3, 12, 1);
-  for (const double scale :
-       scales_of(with(once), test::kPipelineToy.model(), right, {})) {
-    EXPECT_EQ(scale, 1);
-  }
-  for (const double scale : scales_of(with(1), test::kPipelineToy.model(), right, {})) {
-    EXPECT_NEAR(scale, 4, 1e-12) << "not divided";
-  }
-  const auto divide = [](const Tensor& gradient) {
-    const autograd::NoGrad no_grad;
-    ops::compute_into(OpCode::scale, {gradient}, {gradient}, {}, {0.25});
-  };
-  for (const double scale :
-       scales_of(with(1), test::kPipelineToy.model(), right, divide)) {
-    EXPECT_GT(std::abs(scale - 1), 1e-3) << "divided at each accumulation";
-  }
-  const nn::ModulePtr model = test::kPipelineToy.model();
-  const auto clears = [&](const Tensor& output, int64_t first) {
-    for (const Tensor& parameter : model->parameters()) parameter.set_grad({});
-    return loss(output, first, once);
-  };
-  // In the order of 1F1B on one stage, each forward pass comes after a backward pass.
-  parallel::PipelineModel pipeline(
-      model, test::devices(4),
-      {test::kPipelineToy.cuts, pipeline_schedule(PipelineOrder::one_f_one_b, 4, 4),
-       "test"});
-  pipeline.run(test::on(pipeline.input_device(), test::kPipelineToy.batch(12).images),
-               clears);
-  EXPECT_NE(test::values_of(model->parameters().back().grad()),
-            right.gradients[model->parameters().size() - 1])
-      << "cleared between micro-batches";
-}
-
-/// Divides the gradient that passes back through it.
-class DividesGradient : public nn::Module {
- public:
-  Tensor forward(const Tensor& input) override {
-    const Tensor output = input.detach();
-    autograd::set_history(
-        "DivideBackward", {input}, {output}, tracer::kNone,
-        [](Tensors grads) -> Tensors { return {ops::scale(grads[0], 0.25)}; });
-    return output;
-  }
-  const char* type_name() const override { return "DividesGradient"; }
-  nn::ModulePtr make_like() const override {
-    return std::make_shared<DividesGradient>();
-  }
-};
-
-TEST(Pipeline, AScalePerStageShowsInTheGradients) {
-  const PipelineRun right = by_accumulation(test::kPipelineToy, 12, 4);
-  const nn::ModulePtr whole = test::kPipelineToy.model();
-  std::vector<nn::ModulePtr> layers;
-  for (const auto& [name, layer] : whole->children()) layers.push_back(layer);
-  for (const size_t at : {1, 3, 5}) {  // each border, instead of the ReLU before it
-    layers[at] = std::make_shared<nn::Sequential>(
-        std::vector<nn::ModulePtr>{layers[at], std::make_shared<DividesGradient>()});
-  }
-  const auto loss = [](const Tensor& output, int64_t first) {
-    const Tensor labels = test::kPipelineToy.batch(12).labels;
-    const Tensor mine = test::on(output.device(), labels).narrowed(first, 3);
-    return ops::scale(ops::cross_entropy(output, mine, ops::Reduction::mean, 0), 0.25);
-  };
-  const auto scales =
-      scales_of(loss, std::make_shared<nn::Sequential>(layers), right, {});
-  for (size_t stage = 0; stage < 4; ++stage) {
-    EXPECT_NEAR(scales[stage], std::pow(0.25, 3 - double(stage)), 1e-12) << stage;
-  }
 }
 
 TEST(Pipeline, LeavesOutTheMicroBatchesThatASmallBatchLacks) {

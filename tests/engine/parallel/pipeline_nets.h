@@ -149,15 +149,4 @@ inline PipelineRun by_accumulation(const PipelineNet& net, int64_t rows,
   return run;
 }
 
-/// Returns the largest difference between the gradients of the first step.
-inline double first_gradients_differ_by(const PipelineRun& a, const PipelineRun& b) {
-  double largest = 0;
-  for (size_t i = 0; i < a.gradients.size() / kPipelineSteps; ++i) {
-    for (size_t k = 0; k < a.gradients[i].size(); ++k) {
-      largest = std::max(largest, std::abs(a.gradients[i][k] - b.gradients[i][k]));
-    }
-  }
-  return largest;
-}
-
 }  // namespace lockstep::test

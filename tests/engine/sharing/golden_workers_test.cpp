@@ -51,20 +51,10 @@ void expect_golden(const char* file, const std::vector<NamedWay>& ways) {
 }
 
 TEST(GoldenWorkers, OneWorkerTrainsAsPyTorchsHogwildExample) {
-  const auto shared = [](UpdateBy rule, LockFor lock) {
-    return test::by_one_worker(test::shared_memory(rule, lock));
-  };
-  const auto servers = test::parameter_servers(2, Consistency::async);
-  expect_golden(
-      "workers_hogwild.json",
-      {{"hogwild", shared(UpdateBy::store, LockFor::nothing)},
-       {"hogwild, added", shared(UpdateBy::fetch_add, LockFor::nothing)},
-       {"locked", shared(UpdateBy::store, LockFor::update)},
-       {"locked for the step", shared(UpdateBy::store, LockFor::step)},
-       {"ps async", test::by_one_worker(servers)},
-       {"single", test::by_one_device},
-       {"dp", test::by_data_parallel},
-       {"pipeline", test::by_model_parallel(plan::PipelineOrder::one_f_one_b, 4, 4)}});
+  const auto locked = test::shared_memory(UpdateBy::store, LockFor::step);
+  expect_golden("workers_hogwild.json",
+                {{"locked for the step", test::by_one_worker(locked)},
+                 {"single", test::by_one_device}});
 }
 
 TEST(GoldenWorkers, SyncServersTrainAsPyTorchsBatchParameterServer) {

@@ -56,17 +56,6 @@ TEST_P(HybridOn, TrainsAsDataParallelFeaturesWithBatchNorm) {
 
 INSTANTIATE_TEST_SUITE_P(Devices, HybridOn, testing::Values(2, 3, 4));
 
-TEST(Hybrid, NormalizesChunkByChunk) {
-  const Problem problem = small_vgg(true, 0);
-  EXPECT_GT(test::difference(by_hybrid(problem), by_one_device(problem)), 1e-7);
-}
-
-// The classifier draws one mask for the whole batch, but on another device.
-TEST(Hybrid, DrawsOtherDropoutMasks) {
-  const Problem problem = small_vgg(false, 0.5);
-  EXPECT_GT(test::difference(by_hybrid(problem), by_one_device(problem)), 1e-7);
-}
-
 /// Returns the hashes of the bits of each replica's weights.
 std::vector<uint64_t> weights_of_replicas(const Hybrid& hybrid) {
   std::vector<uint64_t> bits;

@@ -80,14 +80,6 @@ TEST(RingLocalSgd, GoesOnFromTheNumberOfStepsInACheckpoint) {
 
 class LocalSgdLaw : public testing::TestWithParam<const Problem*> {};
 
-TEST_P(LocalSgdLaw, EqualsDdpIfWeightsAreAveragedAfterEachStep) {
-  const Problem& problem = *GetParam();
-  const Outcome ddp = test::by_ddp(problem);
-  EXPECT_LT(test::difference(test::by_local_sgd(1)(problem), ddp), 1e-12);
-  EXPECT_GT(test::difference(test::by_local_sgd(4)(problem), ddp), 1e-4)
-      << "ranks that train alone between averages take other steps";
-}
-
 TEST_P(LocalSgdLaw, WithAdamDiffersFromDdpEvenThen) {
   Problem problem = *GetParam();
   problem.optimizer = optim::AdamOptions{.lr = 0.01};

@@ -169,18 +169,6 @@ struct Race {
   int64_t lost = 0, stale = 0;
 };
 
-TEST(SharedModels, WithFetchAddTheSumAppliedIsTheSumSent) {
-  Race race(UpdateBy::fetch_add);
-  const double sent = Race::kRounds * (1 + 2 + 3 + 4);
-  for (const double value : test::values_of(race.model.tensors()[0])) {
-    EXPECT_EQ(value, sent);
-  }
-  EXPECT_EQ(race.lost, 0);
-  for (size_t i = 0; i < race.versions.size(); ++i) {
-    ASSERT_EQ(race.versions[i], static_cast<int64_t>(i) + 1) << "each version once";
-  }
-}
-
 TEST(SharedModels, WithStoresWhatIsMissingWasCountedAsLost) {
   Race race(UpdateBy::store);
   const double sent = Race::kRounds * (1 + 2 + 3 + 4);
@@ -229,19 +217,6 @@ TEST(SharedModels, EqualWorkersTendToAStalenessOfOneLessThanTheirNumber) {
     EXPECT_EQ(staleness[i], std::min<int64_t>(static_cast<int64_t>(i), kWorkers - 1));
   }
   EXPECT_EQ(test::values_of(model.tensors()[0])[0], kRounds * kWorkers);
-}
-
-TEST(SharedModels, AllWorkersAgreeOrNone) {
-  SharedModel model(UpdateBy::store, 3);
-  for (const bool last : {true, false, true}) {
-    bool agreed[3];
-    std::vector<std::thread> threads;
-    for (int w = 0; w < 3; ++w) {
-      threads.emplace_back([&, w] { agreed[w] = model.agree(w < 2 || last); });
-    }
-    for (std::thread& thread : threads) thread.join();
-    for (const bool one : agreed) EXPECT_EQ(one, last);
-  }
 }
 
 TEST(SharedModels, AbandonedOnesWakeWhoeverWaits) {

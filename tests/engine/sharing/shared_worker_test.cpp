@@ -186,27 +186,6 @@ TEST(SharedWorkers, UnderTheLockTheyTrainAsOneDeviceWithTheBatchesInTheirOrder) 
   }
 }
 
-TEST(SharedWorkers, UnderTheLockEachHasItsOwnMomentum) {
-  Together together(kResNet, 3, UpdateBy::store, LockFor::step, kMomentum, 3);
-  Learner alone(kResNet, test::kReference, DType::f64, kMomentum);
-  std::vector<std::unique_ptr<train::TrainStep>> optimizers;
-  for (int w = 0; w < 3; ++w) {  // of the same model
-    alone.begin();
-    optimizers.push_back(std::move(alone.step));
-  }
-  for (const auto& [version, made] : together.updates) {
-    std::swap(alone.step, optimizers[made.first]);
-    alone.train(made.second);
-    std::swap(alone.step, optimizers[made.first]);
-  }
-  EXPECT_EQ(together.bits[0], alone.bits());
-  alone.begin();  // with one momentum for all, they would differ
-  Learner other(kResNet, test::kReference, DType::f64, kMomentum);
-  other.begin();
-  for (const auto& [version, made] : together.updates) other.train(made.second);
-  EXPECT_NE(together.bits[0], other.bits());
-}
-
 TEST(SharedWorkers, CallTheFunctionsInTheirSlots) {
   std::vector<int64_t> versions;
   shared_begin().plug([&](SharedAccess& model, LockFor lock) {

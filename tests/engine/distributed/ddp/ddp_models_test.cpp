@@ -20,20 +20,6 @@ nn::ModulePtr make_seeded(const Rank& rank, nn::ModulePtr (*make)()) {
   return model;
 }
 
-TEST(DdpModels, StartEqualToRank0s) {
-  std::vector<uint64_t> before(3), after(3);
-  test::on_ranks({3}, [&](Rank& rank) {
-    const nn::ModulePtr model = make_seeded(rank, test::make_small_net);
-    model->to(rank.device);
-    before[rank.rank] = test::bits_of(model->parameters());
-    DistributedDataParallel ddp(model, rank.group);
-    after[rank.rank] = test::bits_of(model->parameters());
-  });
-  EXPECT_NE(before[1], before[0]);
-  EXPECT_NE(before[2], before[0]);
-  EXPECT_EQ(after, std::vector<uint64_t>(3, before[0]));
-}
-
 /// Running means after two forward passes in which rank r's input is the number r.
 std::vector<std::vector<double>> running_means(bool broadcast_buffers) {
   std::vector<std::vector<double>> means(2);
