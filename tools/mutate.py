@@ -9,8 +9,9 @@ each place that notes which test executes it. Build the tests and run them once,
 command it prints; then `judge` knows the tests of each place. It breaks one place after
 the other, builds, and runs the tests of the gate that execute the place until one
 fails, and if none does, those that only --all runs.
-Prints for each place: killed by a test of the gate, killed only by --all, survived, or
-executed by no test. A place that does not compile is replaced by another one.
+Prints for each place: killed by a test of the gate, killed only by --all, survived
+(what ran in --minutes), or executed by no test. A place that does not compile is
+replaced by another one.
 """
 
 import argparse
@@ -22,6 +23,7 @@ import random
 import re
 import subprocess
 import sys
+import xml.etree.ElementTree as xml
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests/house"))
@@ -188,6 +190,13 @@ def tests_by_place(root):
     return found
 
 
+def failed_before(root):
+    """The tests that failed with the marks alone, which shift lines."""
+    report = xml.parse(root / "build/test-results/release.xml").getroot()
+    return {case.get("name").split(" ")[0] for case in report.iter("testcase")
+            if case.get("status") == "fail"}
+
+
 def numbers_of(root, tests):
     """ctest's numbers of these tests: units', the other of the gate, only --all's."""
     done = subprocess.run(
@@ -203,14 +212,18 @@ def numbers_of(root, tests):
     return groups
 
 
-def fails(root, numbers):
-    """The name of one of these tests that fails, or None."""
+def fails(root, numbers, minutes):
+    """The name of one of these tests that fails, or None if there is none, or none was
+    found in this time."""
     if not numbers:
         return None
-    done = subprocess.run(
-        ["ctest", "--test-dir", "build/release", "-j2", "--stop-on-failure",
-         "--timeout", "300", "-I", "0,0,0," + ",".join(map(str, numbers))],
-        cwd=root, capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run(
+            ["ctest", "--test-dir", "build/release", "-j2", "--stop-on-failure",
+             "--timeout", "300", "-I", "0,0,0," + ",".join(map(str, numbers))],
+            cwd=root, capture_output=True, text=True, check=False, timeout=60 * minutes)
+    except subprocess.TimeoutExpired:
+        return None
     if done.returncode == 0:
         return None
     found = re.search(r"^\s*\d+ - (\S+).*\((?:Failed|Timeout|SEGFAULT|Subprocess|ILL)",
@@ -218,7 +231,7 @@ def fails(root, numbers):
     return found[1] if found else done.stdout[-300:]
 
 
-def judged(root, place, tests):
+def judged(root, place, tests, minutes):
     """One line: what happens to a broken place."""
     if not tests:
         return "executed by no test"
@@ -231,21 +244,22 @@ def judged(root, place, tests):
         if built.returncode:
             return "does not build: " + built.stdout[-300:]
         unit, gate, rest = numbers_of(root, tests)
-        killer = fails(root, unit) or fails(root, gate)
+        killer = fails(root, unit, minutes) or fails(root, gate, minutes)
         if killer:
             return f"killed by {killer}"
-        killer = fails(root, rest)
+        killer = fails(root, rest, minutes)
         return f"KILLED ONLY BY --all: {killer}" if killer else "SURVIVED"
     finally:
         path.write_text(before)
 
 
-def judge(root, numbers):
+def judge(root, numbers, minutes):
     places, tests = json.loads((root / "places.json").read_text()), tests_by_place(root)
+    excluded = failed_before(root)
     os.environ.setdefault("LOCKSTEP_SHARED", str(root.parent / "shared"))
     for place in places:
         if not numbers or place["place"] in numbers:
-            verdict = judged(root, place, tests[place["place"]])
+            verdict = judged(root, place, tests[place["place"]] - excluded, minutes)
             print(f"{place['place']:3} {place['file']}:{place['line']}: "
                   f"{len(tests[place['place']])} tests; {verdict}\n"
                   f"    {place['was'].strip()}\n    {place['is'].strip()}", flush=True)
@@ -258,11 +272,16 @@ def main():
     parser.add_argument("copy", type=pathlib.Path)
     parser.add_argument("places", type=int, nargs="*")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--minutes", type=float, default=5, help="for a place's unit "
+                        "tests, for the gate's others, and for those of --all")
     asked = parser.parse_args()
     root = asked.copy.resolve()
     if root == ROOT or not (root / "lockstep").is_file():
         parser.error("COPY must be another clone of the checkout")
-    choose(root, asked.seed) if asked.what == "choose" else judge(root, asked.places)
+    if asked.what == "choose":
+        choose(root, asked.seed)
+    else:
+        judge(root, asked.places, asked.minutes)
 
 
 if __name__ == "__main__":

@@ -158,7 +158,14 @@ TEST(Models, LegacyVggSaysWhyItFails) {
     EXPECT_NE(message.find(part), std::string::npos) << message;
   }
   EXPECT_NE(message.find("use -a vgg16"), std::string::npos);
-  EXPECT_EQ((*model)(Tensor::empty({2, 3, 224, 224}, null)).sizes(), (Shape{2, 10}));
+  const Tensor large = Tensor::empty({2, 3, 224, 224}, null);
+  EXPECT_EQ((*model)(large).sizes(), (Shape{2, 10}));
+  // The pictures do not explain another layer's error.
+  Tensors parameters = model->parameters();
+  parameters[parameters.size() - 2].set_data(Tensor::empty({10, 7}, null));
+  const std::string other = test::message_of([&] { (*model)(large); });
+  EXPECT_NE(other.find("classifier.6"), std::string::npos) << other;
+  EXPECT_EQ(other.find("use -a vgg16"), std::string::npos) << other;
 }
 
 TEST(Models, AlexNetNeedsImagesOf63Pixels) {
