@@ -66,6 +66,14 @@ TEST(Summary, FindsPeakMemoryAndKernels) {
   EXPECT_EQ(summary.kernels[0].cpu, 26'000);
 }
 
+TEST(Summary, NamesTheLargestPartsOfThePeakAndNoEmptyOnes) {
+  Summary summary = summarize(minimal());
+  summary.memory.at(0).categories = {{"buffers", 8}, {"gradients", 48}, {"other", 0}};
+  const std::string text = summary_text(summary);
+  EXPECT_NE(text.find("     168 B   gradients 48 B · buffers 8 B\n"), text.npos)
+      << text;
+}
+
 Trace with_kind(const char* kind, bool interrupted) {
   Trace trace = minimal();
   for (Event& event : trace.events) {
