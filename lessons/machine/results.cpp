@@ -5,6 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -17,8 +18,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr size_t kTokens = 128;        // three rows for each test, and one at the end
-constexpr size_t kLongestText = 8192;  // bytes of a text, so that rows are sent whole
+constexpr size_t kTokens = 128;  // three rows for each test, and one at the end
+
+// Nobody reads before the judged process has ended, so the socket must hold all rows:
+// bytes of a text, of all texts but their beginnings, of a beginning, and of the
+// socket, which the kernel doubles.
+constexpr size_t kLongestText = 8192, kAllTexts = 65536, kBeginning = 256;
+constexpr int kSocketBytes = 212'992;
 
 std::string random_token() {
   static std::random_device device;
@@ -47,6 +53,7 @@ ResultsReader::ResultsReader() {
   }
   ours_ = Fd(ends[0]);
   theirs_ = Fd(ends[1]);
+  ::setsockopt(ends[1], SOL_SOCKET, SO_SNDBUF, &kSocketBytes, sizeof kSocketBytes);
   std::string text;
   for (size_t i = 0; i < kTokens; ++i) {
     tokens_.push_back(random_token());
@@ -82,7 +89,8 @@ std::vector<Json> ResultsReader::read() {
 }
 
 ResultsWriter::ResultsWriter()
-    : socket_(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)) {
+    : left_(kAllTexts),
+      socket_(::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1)) {
   const Fd null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   ::dup2(null.get(), STDIN_FILENO);
   std::string text;
@@ -104,7 +112,9 @@ void ResultsWriter::say(Json row) {
   for (auto& [key, value] : row.items()) {
     if (!value.is_string()) continue;
     std::string text = value;
-    if (text.size() > kLongestText) value = text.substr(0, kLongestText) + " …";
+    const size_t room = std::max(kBeginning, std::min(kLongestText, left_));
+    left_ -= std::min({left_, room, text.size()});
+    if (text.size() > room) value = text.substr(0, room) + " …";
   }
   row["token"] = tokens_.front();
   tokens_.pop_front();

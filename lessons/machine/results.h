@@ -40,10 +40,11 @@ class ResultsWriter {
   /// std::runtime_error if this process was not started by the judge.
   ResultsWriter();
 
-  /// Sends one row; long texts in it are shortened.
+  /// Sends one row; long texts in it are shortened, and more so after many of them.
   void say(nlohmann::ordered_json row);
 
  private:
+  size_t left_;  // bytes of long texts
   Fd socket_;
   std::deque<std::string> tokens_;
 };

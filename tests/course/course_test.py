@@ -367,7 +367,11 @@ def main(words):
             "checkpoints": Checkpoints, "folder": Folder, "alone": Alone,
             "headers": Headers}[what]
     if case is Mutant:
-        for name in words[2:] or mutants(what):
+        names = words[2:] or mutants(what)
+        if not names:
+            print("each wrong solution is the first that its rule rejects")
+            return 77
+        for name in names:
             Mutant.add(name)
     if what not in ("unplugged", "folder", "alone") and torch_is_missing():
         print("not judged: no PyTorch; fix: apt-get install python3-torch")

@@ -47,13 +47,12 @@ TEST(LessonResults, LongTextsAreCutSoThatTheSocketHoldsAllRows) {
   ResultsReader reader;
   const std::string longest(8192, 'a');
   const std::vector<Json> said(
-      20, {{"test", longest}, {"why", longest + std::string(1 << 20, 'b')}});
+      128, {{"test", longest}, {"why", longest + std::string(1 << 20, 'b')}});
   const auto rows = rows_of(reader, said);
   ASSERT_EQ(rows.size(), said.size());
-  for (const Json& row : rows) {
-    EXPECT_EQ(row["test"], longest);
-    EXPECT_EQ(row["why"], longest + " …");
-  }
+  EXPECT_EQ(rows[0]["test"], longest);
+  EXPECT_EQ(rows[0]["why"], longest + " …");
+  EXPECT_EQ(rows[127]["why"], longest.substr(0, 256) + " …");
 }
 
 TEST(LessonResults, RowsWithoutTheirTokenAreForged) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -59,6 +60,52 @@ TEST(Recipe, HoldsEnumsByTheirWords) {
   recipe = nlohmann::json::parse(recipe_of(config));
   EXPECT_EQ(recipe["--stem"], "imagenet");
   EXPECT_EQ(recipe["--schedule"], "cosine");
+}
+
+// One that is left out would silently change when a run is resumed.
+TEST(Recipe, HoldsEveryHyperparameter) {
+  RunConfig config;
+  std::vector<std::string> flags{"--accumulate",
+                                 "--alpha",
+                                 "--amsgrad",
+                                 "--arch",
+                                 "--batch-size",
+                                 "--beta1",
+                                 "--beta2",
+                                 "--bias-weight-decay",
+                                 "--centered",
+                                 "--clip-grad-norm",
+                                 "--dropout",
+                                 "--epochs",
+                                 "--eps",
+                                 "--label-smoothing",
+                                 "--lr",
+                                 "--lr-gamma",
+                                 "--lr-step-size",
+                                 "--momentum",
+                                 "--no-augment",
+                                 "--no-shuffle",
+                                 "--norm-weight-decay",
+                                 "--optimizer",
+                                 "--scale-lr",
+                                 "--schedule",
+                                 "--seed",
+                                 "--stem",
+                                 "--warmup-epochs",
+                                 "--weight-decay"};
+  const auto held = [&] {
+    std::vector<std::string> names;
+    const auto recipe = nlohmann::json::parse(recipe_of(config));
+    for (const auto& [name, value] : recipe.items()) {
+      names.push_back(name);
+    }
+    return names;
+  };
+  EXPECT_EQ(held(), flags);
+  config.mode = train::Mode::local_sgd;
+  for (const char* flag : {"--local-steps", "--warmup-steps"}) flags.emplace_back(flag);
+  std::sort(flags.begin(), flags.end());
+  EXPECT_EQ(held(), flags);
 }
 
 struct Planned {

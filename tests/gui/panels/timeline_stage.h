@@ -1,7 +1,8 @@
-// Only the timeline in a window, with mouse and keys.
+// Only the timeline, or another panel, in a window, with mouse and keys.
 #pragma once
 
 #include <cmath>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,10 +45,13 @@ inline Model small() {
   });
 }
 
+using Panel = std::function<void(const Ui&, const Rect&, App&)>;
+
 class Stage {
  public:
-  explicit Stage(Model model, int width = 1280, int height = 300)
-      : screen(width, height), app(screen.fonts()) {
+  explicit Stage(Model model, int width = 1280, int height = 300,
+                 Panel drawn = draw_timeline)
+      : panel(std::move(drawn)), screen(width, height), app(screen.fonts()) {
     app.open(std::move(model));
     frame();
   }
@@ -65,7 +69,7 @@ class Stage {
           Ui ui(app.theme(), screen.fonts());
           ui.list = ImGui::GetWindowDrawList();
           const int before = ui.list->VtxBuffer.Size;
-          draw_timeline(ui, {0, 0, size.x, size.y}, app);
+          panel(ui, {0, 0, size.x, size.y}, app);
           vertices = ui.list->VtxBuffer.Size - before;
           ImGui::End();
         },
@@ -127,6 +131,7 @@ class Stage {
   }
   double time_at(float x) { return scale().ns(x); }
 
+  const Panel panel;
   Offscreen screen;
   App app;
   int vertices = 0;
