@@ -184,6 +184,19 @@ TEST(Timeline, ManyLanesAreReachable) {
   EXPECT_EQ(stage.trace().state.event, target);
 }
 
+TEST(Timeline, FollowsThePositionToItsRow) {
+  std::vector<std::string> list;
+  for (int i = 0; i < 40; ++i) list.push_back(kernel("k", i, 10.0 * i, 50));
+  Stage stage(model_of(list));
+  for (const uint32_t target : {39u, 0u, 20u, 38u}) {
+    stage.app.go(at_event(*stage.trace().model, target));
+    for (int i = 0; i < 2; ++i) stage.frame();
+    const float y = stage.where(target).y;
+    EXPECT_GT(y, stage.cache().plot.y) << target;
+    EXPECT_LT(y, stage.cache().plot.bottom()) << target;
+  }
+}
+
 TEST(Timeline, CutsNoRowAtItsEdges) {
   std::vector<std::string> list;
   for (int i = 0; i < 40; ++i) list.push_back(kernel("k", i, 10.0 * i, 50));
