@@ -9,9 +9,9 @@ each place that notes which test executes it. Build the tests and run them once,
 command it prints; then `judge` knows the tests of each place. It breaks one place after
 the other, builds, and runs the tests of the gate that execute the place until one
 fails, and if none does, those that only --all runs.
-Prints for each place: killed by a test of the gate, killed only by --all, survived
-(what ran in --minutes), or executed by no test. A place that does not compile is
-replaced by another one.
+Prints for each place: killed by a test of the gate, killed only by --all, survived, not
+killed in --minutes, or executed by no test. A place that does not compile is replaced
+by another one.
 """
 
 import argparse
@@ -213,8 +213,8 @@ def numbers_of(root, tests):
 
 
 def fails(root, numbers, minutes):
-    """The name of one of these tests that fails, or None if there is none, or none was
-    found in this time."""
+    """The name of one of these tests that fails, "" if there was no time to know, or
+    None if all pass."""
     if not numbers:
         return None
     try:
@@ -223,7 +223,7 @@ def fails(root, numbers, minutes):
              "--timeout", "300", "-I", "0,0,0," + ",".join(map(str, numbers))],
             cwd=root, capture_output=True, text=True, check=False, timeout=60 * minutes)
     except subprocess.TimeoutExpired:
-        return None
+        return ""
     if done.returncode == 0:
         return None
     found = re.search(r"^\s*\d+ - (\S+).*\((?:Failed|Timeout|SEGFAULT|Subprocess|ILL)",
@@ -244,11 +244,13 @@ def judged(root, place, tests, minutes):
         if built.returncode:
             return "does not build: " + built.stdout[-300:]
         unit, gate, rest = numbers_of(root, tests)
-        killer = fails(root, unit, minutes) or fails(root, gate, minutes)
-        if killer:
-            return f"killed by {killer}"
-        killer = fails(root, rest, minutes)
-        return f"KILLED ONLY BY --all: {killer}" if killer else "SURVIVED"
+        killers = []
+        for group in unit, gate, rest:
+            killers.append(fails(root, group, minutes))
+            if killers[-1]:
+                only = "KILLED ONLY BY --all:" if group is rest else "killed by"
+                return f"{only} {killers[-1]}"
+        return "NOT KILLED SO FAR, too little time" if "" in killers else "SURVIVED"
     finally:
         path.write_text(before)
 

@@ -4,6 +4,7 @@
 
 #include "engine/parallel/data_parallel.h"
 #include "tests/engine/parallel/nets.h"
+#include "tests/sanitized.h"
 
 namespace lockstep {
 namespace {
@@ -38,6 +39,7 @@ std::vector<Values> gradients(Walk walk, nn::Module& model, const Shape& sizes) 
 }
 
 TEST(SimpleWalkOfNets, AResNetHasTheEnginesGradients) {
+  if (kThreadSanitized) GTEST_SKIP() << "takes long; small nets have the same threads";
   const auto by = [](Walk walk) {
     const nn::ModulePtr model = test::golden_model("resnet18_cifar", DType::f64);
     return gradients(walk, *model, {1, 3, 16, 16});
