@@ -21,6 +21,7 @@ import os
 import pathlib
 import random
 import re
+import signal
 import subprocess
 import sys
 import xml.etree.ElementTree as xml
@@ -217,18 +218,21 @@ def fails(root, numbers, minutes):
     None if all pass."""
     if not numbers:
         return None
+    ctest = subprocess.Popen(
+        ["ctest", "--test-dir", "build/release", "-j2", "--stop-on-failure",
+         "--timeout", "300", "-I", "0,0,0," + ",".join(map(str, numbers))],
+        cwd=root, stdout=subprocess.PIPE, text=True, start_new_session=True)
     try:
-        done = subprocess.run(
-            ["ctest", "--test-dir", "build/release", "-j2", "--stop-on-failure",
-             "--timeout", "300", "-I", "0,0,0," + ",".join(map(str, numbers))],
-            cwd=root, capture_output=True, text=True, check=False, timeout=60 * minutes)
+        said, _ = ctest.communicate(timeout=60 * minutes)
     except subprocess.TimeoutExpired:
+        os.killpg(ctest.pid, signal.SIGKILL)  # the tests, too
+        ctest.communicate()
         return ""
-    if done.returncode == 0:
+    if ctest.returncode == 0:
         return None
     found = re.search(r"^\s*\d+ - (\S+).*\((?:Failed|Timeout|SEGFAULT|Subprocess|ILL)",
-                      done.stdout, re.M)
-    return found[1] if found else done.stdout[-300:]
+                      said, re.M)
+    return found[1] if found else said[-300:]
 
 
 def judged(root, place, tests, minutes):

@@ -32,6 +32,10 @@ std::string random_token() {
                      device());
 }
 
+std::string dumped(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 /// Sends all of `text`; false if the other end is closed.
 bool send_all(int socket, const std::string& text) {
   for (size_t done = 0; done < text.size();) {
@@ -113,13 +117,12 @@ void ResultsWriter::say(Json row) {
     if (!value.is_string()) continue;
     std::string text = value;
     const size_t room = std::max(kBeginning, std::min(kLongestText, left_));
-    left_ -= std::min({left_, room, text.size()});
     if (text.size() > room) value = text.substr(0, room) + " …";
+    left_ -= std::min(left_, dumped(value).size());  // escapes are longer
   }
   row["token"] = tokens_.front();
   tokens_.pop_front();
-  send_all(socket_.get(),
-           row.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n");
+  send_all(socket_.get(), dumped(row) + "\n");
 }
 
 }  // namespace lockstep::lessons

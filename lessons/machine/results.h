@@ -44,7 +44,7 @@ class ResultsWriter {
   void say(nlohmann::ordered_json row);
 
  private:
-  size_t left_;  // bytes of long texts
+  size_t left_;  // bytes of texts, before all are cut to their beginnings
   Fd socket_;
   std::deque<std::string> tokens_;
 };

@@ -275,6 +275,9 @@ def main(words):
         raise SystemExit(f"test: git: {error}; fix: name the files") from None
     if words == ["--changed"]:
         labels.add(HOUSE)
+    if any(name(path).startswith("engine/backends/cuda") for path in paths):
+        print("lockstep: the preset inner compiles no CUDA; fix: ./lockstep test",
+              file=sys.stderr)
     targets = sorted({target for target in map(target_of, labels) if target})
     print(*targets)
     print(f"^({'|'.join(map(re.escape, sorted(labels)))})$")
