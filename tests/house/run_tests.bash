@@ -95,20 +95,29 @@ test_script() {
     "$name" "$status" "$skipped" > "$results/$name.xml"
 }
 
+# test_labels PRESET LABELS TARGET…: builds these, and runs the tests with such labels
+test_labels() {
+  local preset=$1 labels=$2 start=$SECONDS selection=()
+  shift 2
+  if [[ ! $labels ]]; then return; fi
+  # Without targets, CMake may still have to find new tests.
+  build "$preset" "${@:-build.ninja}"
+  say "built in $(( SECONDS - start )) s: ${*:-nothing}"
+  if [[ $left_out ]]; then selection=(-LE "$left_out"); fi
+  ctest --test-dir "$build/$preset" --output-on-failure --no-tests=error \
+    --parallel "$jobs" --output-junit "$results/$preset.xml" -L "$labels" \
+    "${selection[@]}" "${options[@]}" || failed+=("$preset")
+}
+
 # test_paths PATH…|--changed: builds and runs the tests of these files
 test_paths() {
-  local found targets labels left_out start=$SECONDS selection
+  local found targets alone with_program left_out
   found=$(python3 "$root/tests/house/tests_of.py" "$@") || exit 1
-  { read -r -a targets; read -r labels; read -r left_out || true; } <<< "$found"
-  if [[ $labels == *tests/book/* ]]; then ensure_packages required book; fi
-  # Without targets, CMake may still have to find new tests.
-  build inner "${targets[@]:-build.ninja}"
-  say "built in $(( SECONDS - start )) s: ${targets[*]:-nothing}"
-  selection=(-L "$labels")
-  if [[ $left_out ]]; then selection+=(-LE "$left_out"); fi
-  ctest --test-dir "$build/inner" --output-on-failure --no-tests=error \
-    --parallel "$jobs" --output-junit "$results/inner.xml" "${selection[@]}" \
-    "${options[@]}" || failed+=(inner)
+  { read -r -a targets; read -r alone; read -r with_program; read -r left_out || true; } \
+    <<< "$found"
+  if [[ $alone == *tests/book/* ]]; then ensure_packages required book; fi
+  test_labels inner "$alone" "${targets[@]}"
+  test_labels release "$with_program" lockstep
 }
 
 test_everything() {  # of `parts`

@@ -3,9 +3,10 @@
     tests_of.py PATH…      # sources, tests, folders, lessons, documents
     tests_of.py --changed  # what differs from origin/main, or from HEAD without it
 
-Prints the targets to build on one line, on the next an expression that matches the
-tests' labels, and on the third the tier to leave out, which is empty if tests are named
-themselves. A source's tests are in the file that mirrors it (engine/plan/chunk.h:
+Prints four lines: the targets to build in the preset `inner`; an expression that
+matches the labels of its tests; one for the tests that run the program, of the preset
+`release`; the tier to leave out, which is empty if tests are named themselves. A
+source's tests are in the file that mirrors it (engine/plan/chunk.h:
 tests/plan/chunk_test.cpp); if there is none, in the files of the mirrored folder that
 include its header, or headers beside it, or in all of that folder. Those of data are
 where its name is said. Those of a folder are those of its files and of its mirror.
@@ -215,15 +216,24 @@ def tests_of(path):
     return found or others(file)
 
 
+def runs_the_program(label):
+    """Lessons, and tests from outside: for them alone, the preset `inner` would have to
+    compile all rooms."""
+    return label.startswith((E2E, "lessons/", "tests/course/"))
+
+
 def target_of(label):
-    """What to build for a test: a unit test's own program, or lockstep."""
+    """The program of a unit test, or None."""
     if label.startswith("tests/fuzz/"):
         return "fuzz_test"
-    if label == "tests/bench/run_test.py":
-        return None
     if label.endswith(".cpp"):
         return label.removeprefix("tests/").removesuffix(".cpp").replace("/", ".")
-    return None if label.startswith(("tests/house/", BOOK)) else "lockstep"
+    return None
+
+
+def expression(labels):
+    """An expression that matches these labels, or an empty one."""
+    return f"^({'|'.join(map(re.escape, sorted(labels)))})$" if labels else ""
 
 
 def git(*words):
@@ -279,8 +289,10 @@ def main(words):
         print("lockstep: the preset inner compiles no CUDA; fix: ./lockstep test",
               file=sys.stderr)
     targets = sorted({target for target in map(target_of, labels) if target})
+    program = set(filter(runs_the_program, labels))
     print(*targets)
-    print(f"^({'|'.join(map(re.escape, sorted(labels)))})$")
+    print(expression(labels - program))
+    print(expression(program))
     print(tier_left_out(paths))
 
 

@@ -370,7 +370,7 @@ class Wrapper(unittest.TestCase):
         self.assertIn("Only these parts ran: asan.\n1 passed,", done.stdout)
 
     def test_a_path_builds_and_runs_its_tests(self):
-        for file in ("engine/plan/chunk.h", "tests/plan/chunk_test.cpp"):
+        for file in ("docs/x.md", "engine/plan/chunk.h", "tests/plan/chunk_test.cpp"):
             (self.root / file).parent.mkdir(parents=True, exist_ok=True)
             (self.root / file).touch()
         done = self.start("test", "engine/plan/chunk.h", cwd=self.root)
@@ -380,6 +380,9 @@ class Wrapper(unittest.TestCase):
         self.assertEqual(self.builds(), ["inner plan.chunk_test"])
         (ctest,) = self.calls("ctest")
         self.assertIn(r"-L ^(tests/plan/chunk_test\.cpp)$ -LE ^all$", ctest)
+        self.start("test", "engine/plan/chunk.h", "docs/x.md", cwd=self.root)
+        self.assertEqual(self.builds(), ["inner plan.chunk_test", "release lockstep"])
+        self.assertIn("-L ^(tests/e2e/docs_test", self.calls("ctest")[1])
         self.expect(self.start("test", "engine/plan/chunk.cc", cwd=self.root), 1,
                     "no engine/plan/chunk.cc here; fix: ")
 
