@@ -20,6 +20,7 @@
 #include "tracer/emulate/batch_for.h"
 #include "tracer/emulate/best_buckets.h"
 #include "tracer/emulate/construct/construct.h"
+#include "tracer/emulate/construct/recorded_batches.h"
 #include "tracer/emulate/knees.h"
 #include "tracer/emulate/sweep.h"
 #include "tracer/emulate/symmetric/symmetric_ddp.h"
@@ -177,12 +178,51 @@ int run_many(const EmulateCommand& c) {
   return 0;
 }
 
-/// Returns the summary, or with --against the comparison.
-std::string result_of(const EmulateCommand& c, const tracer::Trace& emulated) {
-  if (c.against.empty()) {
-    const tracer::Summary summary = tracer::summarize(emulated);
-    return c.json ? tracer::summary_json(summary).dump(1) : summary_text(summary);
+int64_t batch_of(const tracer::Trace& constructed) {
+  return tracer::int_arg(constructed.lockstep[tracer::top::constructed], "batch");
+}
+
+/// Returns one device's step with the whole batch of the constructed program, or
+/// nothing if that is neither recorded nor between two recorded batches.
+std::optional<tracer::Summary> one_device(const EmulateCommand& c,
+                                          const tracer::Trace& recorded,
+                                          const tracer::Trace& emulated) {
+  if (c.mode.empty() || c.mode == kSingle) return std::nullopt;
+  tracer::ConstructedProgram program = c.program;
+  program.mode = kSingle;
+  program.devices = 1;
+  program.batch = batch_of(emulated);
+  if (!tracer::has_step_with_batch(recorded, program.further, program.batch)) {
+    return std::nullopt;
   }
+  return tracer::summarize(
+      tracer::emulate(tracer::construct(recorded, program), c.options));
+}
+
+/// Returns the summary beside one device with the same batch.
+std::string constructed_result(const EmulateCommand& c, const tracer::Trace& recorded,
+                               const tracer::Trace& emulated) {
+  const tracer::Summary summary = tracer::summarize(emulated);
+  std::optional<tracer::Summary> single = one_device(c, recorded, emulated);
+  if (single) single->assumed = summary.assumed;  // apart from what is constructed
+  if (c.json) {
+    tracer::Json json = tracer::summary_json(summary);
+    if (single) json["one_device"] = tracer::summary_json(*single);
+    return json.dump(1);
+  }
+  const std::string text = tracer::summary_text(summary, single ? &*single : nullptr);
+  if (single || c.mode.empty() || c.mode == kSingle) return text;
+  return text + fmt::format(
+                    "\nOne device's step with the same batch of {0} is unknown; "
+                    "fix: record it (train --mode single -b {0}), and name its "
+                    "trace, too\n",
+                    batch_of(emulated));
+}
+
+/// Returns the summary, or with --against the comparison.
+std::string result_of(const EmulateCommand& c, const tracer::Trace& recorded,
+                      const tracer::Trace& emulated) {
+  if (c.against.empty()) return constructed_result(c, recorded, emulated);
   const tracer::Against result =
       tracer::against(emulated, tracer::open_trace(c.against));
   if (c.json) return tracer::against_json(result).dump(1);
@@ -300,7 +340,7 @@ int run(EmulateCommand c) {
   if (!c.out.empty()) run::require_other_file(c.file, c.out);
   const tracer::Trace measured = open_recorded(c.file);
   const tracer::Trace emulated = tracer::emulate(program_of(c, measured), c.options);
-  const std::string text = result_of(c, emulated);
+  const std::string text = result_of(c, measured, emulated);
   if (!c.out.empty()) tracer::write_trace(emulated, c.out);
   std::printf("%s\n", text.c_str());
   if (c.out.empty()) return 0;

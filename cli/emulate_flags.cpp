@@ -140,7 +140,7 @@ void add_emulate_flags(CLI::App& command, const std::shared_ptr<EmulateCommand>&
       .add_option("--interference", c->interference,
                   "kernels take this many times as long while a collective is in "
                   "flight on their device (default: what --hardware says, else 1)")
-      ->check(Numbers(1, 100));
+      ->check(Numbers(1.0, 100.0));
   command.parse_complete_callback([c, &command] {
     for (const char* flag : kPipelineFlags) {
       if (command.count(flag) > 0) c->pipeline.given.insert(flag);

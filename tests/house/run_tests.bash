@@ -113,8 +113,12 @@ test_labels() {
 test_paths() {
   local found targets alone with_program left_out
   found=$(python3 "$root/tests/house/tests_of.py" "$@") || exit 1
-  { read -r -a targets; read -r alone; read -r with_program; read -r left_out || true; } \
-    <<< "$found"
+  {
+    read -r -a targets
+    read -r alone
+    read -r with_program || true  # the last lines may be empty
+    read -r left_out || true
+  } <<< "$found"
   if [[ $alone == *tests/book/* ]]; then ensure_packages required book; fi
   test_labels inner "$alone" "${targets[@]}"
   test_labels release "$with_program" lockstep

@@ -20,7 +20,7 @@ using testing::golden;
 Trace shared_gpu() { return read_trace(golden() / "gpu/dp2_h100.json.gz"); }
 Trace on_cores() { return read_trace(golden() / "viewer/dp.json.gz"); }
 
-bool says(const std::string& text, const char* words) {
+bool mentions(const std::string& text, const char* words) {
   return text.find(words) != std::string::npos;
 }
 
@@ -66,9 +66,9 @@ TEST(GpuTrace, ItsSummaryNamesTheGpuAndNoCore) {
   EXPECT_GT(split.spent[Spent::gpu], split.spent.sum() / 10);
   EXPECT_EQ(split.spent.sum(), 2 * split.step);
   const std::string text = without_utilisation(summary_text(summary));
-  EXPECT_TRUE(says(text, kWaitingForGpu)) << text;
-  EXPECT_FALSE(says(text, "core")) << text;
-  EXPECT_FALSE(says(text, "CPU time")) << text;
+  EXPECT_TRUE(mentions(text, kWaitingForGpu)) << text;
+  EXPECT_FALSE(mentions(text, "core")) << text;
+  EXPECT_FALSE(mentions(text, "CPU time")) << text;
 }
 
 TEST(GpuTrace, ATraceOfVirtualDevicesSaysCore) {
@@ -77,8 +77,8 @@ TEST(GpuTrace, ATraceOfVirtualDevicesSaysCore) {
   EXPECT_EQ(split.spent[Spent::gpu], 0);
   EXPECT_GT(split.spent[Spent::core], 0);
   const std::string text = summary_text(summary);
-  EXPECT_TRUE(says(text, kWaitingForCore)) << text;
-  EXPECT_FALSE(says(text, "GPU")) << text;
+  EXPECT_TRUE(mentions(text, kWaitingForCore)) << text;
+  EXPECT_FALSE(mentions(text, "GPU")) << text;
 }
 
 // A task of several kernels lasts longer than they do, which says nothing about others.
@@ -95,12 +95,12 @@ TEST(GpuTrace, KernelsAloneDoNotTellWhatOneGpuTakes) {
   Summary summary = summarize(shared_gpu());
   EXPECT_EQ(speedup_sentence(summary, nullptr), "");
   summary.processor = Processor::cores;
-  EXPECT_TRUE(says(speedup_sentence(summary, nullptr), "Estimated"));
+  EXPECT_TRUE(mentions(speedup_sentence(summary, nullptr), "Estimated"));
 }
 
 TEST(GpuTrace, OnlyDevicesThatShareAGpuWaitForEachOthersKernels) {
-  EXPECT_FALSE(says(rule_of(Spent::gpu, Processor::gpus), "share"));
-  EXPECT_TRUE(says(rule_of(Spent::gpu, Processor::shared_gpus), "share"));
+  EXPECT_FALSE(mentions(rule_of(Spent::gpu, Processor::gpus), "share"));
+  EXPECT_TRUE(mentions(rule_of(Spent::gpu, Processor::shared_gpus), "share"));
   EXPECT_STREQ(rule_of(Spent::core, Processor::cores), words_of(Spent::core).rule);
 
   Summary summary;
@@ -111,26 +111,27 @@ TEST(GpuTrace, OnlyDevicesThatShareAGpuWaitForEachOthersKernels) {
   step.path_shares = {{kWaitingForGpu, 600}, {"backward", 400}};
   summary.train.steps = {step};
   summary.processor = Processor::shared_gpus;
-  EXPECT_TRUE(says(help_sentence(step, summary), "One GPU per device"));
-  EXPECT_TRUE(says(limiting_sentence(summary), "devices that share a GPU may wait"));
+  EXPECT_TRUE(mentions(help_sentence(step, summary), "One GPU per device"));
+  EXPECT_TRUE(
+      mentions(limiting_sentence(summary), "devices that share a GPU may wait"));
   summary.processor = Processor::gpus;
-  EXPECT_TRUE(says(help_sentence(step, summary), "larger batch"));
-  EXPECT_FALSE(says(help_sentence(step, summary), "One GPU per device"));
-  EXPECT_FALSE(says(limiting_sentence(summary), "share"));
-  EXPECT_TRUE(says(limiting_sentence(summary), "fewer launches per image"));
+  EXPECT_TRUE(mentions(help_sentence(step, summary), "larger batch"));
+  EXPECT_FALSE(mentions(help_sentence(step, summary), "One GPU per device"));
+  EXPECT_FALSE(mentions(limiting_sentence(summary), "share"));
+  EXPECT_TRUE(mentions(limiting_sentence(summary), "fewer launches per image"));
   summary.devices = 1;
-  EXPECT_TRUE(says(limiting_sentence(summary), "the device waits for the GPU"));
+  EXPECT_TRUE(mentions(limiting_sentence(summary), "the device waits for the GPU"));
 }
 
 TEST(GpuTrace, APredictionBesideItSaysGpu) {
   const Trace recorded = shared_gpu();
   const Trace predicted = emulate(recorded, EmulateOptions{});
   const std::string assumed = summarize(predicted).assumed;
-  EXPECT_TRUE(says(assumed, "its GPU time on")) << assumed;
+  EXPECT_TRUE(mentions(assumed, "its GPU time on")) << assumed;
   const Against result = against(predicted, recorded);
   const std::string text = against_text(result, "dp2");
-  EXPECT_TRUE(says(text, "waited for the GPU during")) << text;
-  EXPECT_FALSE(says(text, "core")) << text;
+  EXPECT_TRUE(mentions(text, "waited for the GPU during")) << text;
+  EXPECT_FALSE(mentions(text, "core")) << text;
   EXPECT_TRUE(against_json(result).contains("waiting_for_gpu"));
 }
 
@@ -141,10 +142,10 @@ TEST(GpuTrace, APipelinesBubbleSaysGpu) {
       plan::pipeline_schedule(plan::PipelineOrder::one_f_one_b, 2, 4),
       testing::one_and_two(2), busy);
   const std::string cores = bubble_text(testing::grid_of(trace)->times);
-  EXPECT_TRUE(says(cores, kWaitingForCore)) << cores;
+  EXPECT_TRUE(mentions(cores, kWaitingForCore)) << cores;
   for (Json& device : trace.lockstep["devices"]) device["name"] = "cuda:0";
   std::string gpus = bubble_text(testing::grid_of(trace)->times);
-  ASSERT_TRUE(says(gpus, kWaitingForGpu)) << gpus;
+  ASSERT_TRUE(mentions(gpus, kWaitingForGpu)) << gpus;
   gpus.replace(gpus.find("the GPU"), 7, "a core");
   EXPECT_EQ(gpus, cores) << "only the word differs";
 }

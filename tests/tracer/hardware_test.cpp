@@ -265,9 +265,9 @@ TEST(OnHardware, StepsAreBoundedAndFasterLinksDoNotSlowThem) {
   }
 }
 
-// NCCL's broadcast lets each device hand the parameters on; peer copies all leave
+// NCCL's broadcast and reduce let each device hand the bytes on; peer copies all pass
 // device 0. On this machine they take longer, and the trace says which it is.
-TEST(OnHardware, ParametersAreBroadcastOrSentToEach) {
+TEST(OnHardware, GroupsGoAlongAChainOrThroughDevice0) {
   Hardware hardware = star(12);
   const Trace peers = on_hardware("dp", 4, hardware);
   hardware.nccl = true;
@@ -279,9 +279,22 @@ TEST(OnHardware, ParametersAreBroadcastOrSentToEach) {
   EXPECT_EQ(way(peers), "peer copies");
   EXPECT_EQ(way(nccl), "nccl broadcast");
   EXPECT_LT(length_of_step(nccl), length_of_step(peers));
+  const auto through_device0 = [](const Trace& trace, std::string_view why) {
+    double bytes = 0;
+    for (const Event& event : trace.events) {
+      if (!event.is(categories::copy) || copy_facts(event).why != why) continue;
+      const CopyFacts copy = copy_facts(event);
+      if (copy.src == 0 || copy.dst == 0) bytes += static_cast<double>(copy.bytes);
+    }
+    return bytes;
+  };
+  for (const char* why : {reasons::replicate, reasons::reduce}) {
+    EXPECT_GT(through_device0(nccl, why), 0) << why;
+    EXPECT_EQ(through_device0(peers, why), 3 * through_device0(nccl, why)) << why;
+  }
   const std::string assumed = string_arg(nccl.lockstep[top::emulation], "assumed");
-  EXPECT_NE(assumed.find("broadcast as by NCCL"), assumed.npos) << assumed;
-  EXPECT_NE(assumed.find("on the links of star (a test)"), assumed.npos) << assumed;
+  EXPECT_NE(assumed.find("reduced as by NCCL"), assumed.npos) << assumed;
+  EXPECT_NE(assumed.find("on the links of star"), assumed.npos) << assumed;
 }
 
 // Each further replica costs the host its time for every parameter. Fast devices wait
@@ -332,6 +345,38 @@ TEST(OnHardware, CheckRejectsALinkThatCarriesTooMuch) {
       << broken_laws(trace);
 }
 
+// What is not known comes first, unless an option says it.
+TEST(Profiles, SayFirstWhatTheyLack) {
+  Hardware hardware = star(12);
+  EmulateOptions options;
+  options.hardware = &hardware;
+  const auto said = [&] { return assumptions_from(step_on_one(), options); };
+  EXPECT_TRUE(said().starts_with(
+      "star does not say what DataParallel's replicas cost the host (taken as "
+      "nothing), nor how much collectives slow kernels down (taken as not at all); "))
+      << said();
+  hardware.host.source = "a test";
+  options.interference = 1.05;
+  EXPECT_TRUE(said().starts_with("each kernel")) << said();
+}
+
+// With the same kernels, faster links never slow a step: each profile has what
+// replicas cost its host.
+TEST(Profiles, NvlinkIsNotSlowerThanPcie) {
+  const Hardware nvlink = profile("dgx-a100");
+  for (const char* mode : {"dp", "ddp"}) {
+    for (const double compute_scale : {1.0, 100.0}) {
+      const int64_t fast = length_of_step(on_hardware(mode, 4, nvlink, compute_scale));
+      for (const char* name : {"v100-pcie", "p100-pcie", "pcie3-switch", "two-sockets",
+                               "nvlink-pairs-2080ti"}) {
+        EXPECT_LE(fast,
+                  length_of_step(on_hardware(mode, 4, profile(name), compute_scale)))
+            << mode << " " << name;
+      }
+    }
+  }
+}
+
 TEST(Profiles, AreSoundAndNameTheirSources) {
   const auto folder =
       std::filesystem::path(LOCKSTEP_SOURCE_DIR) / "tracer/emulate/hardware";
@@ -340,6 +385,8 @@ TEST(Profiles, AreSoundAndNameTheirSources) {
     if (entry.path().extension() != ".json") continue;
     const Hardware hardware = profile(entry.path().stem());
     EXPECT_EQ(hardware.name, entry.path().stem());
+    EXPECT_GT(hardware.host.replica_us_per_parameter, 0) << hardware.name;
+    EXPECT_NE(hardware.host.source, "") << hardware.name;
     Topology topology(hardware, hardware.devices);
     for (int64_t src = kHost; src < hardware.devices; ++src) {
       for (int64_t dst = kHost; dst < hardware.devices; ++dst) {
@@ -364,6 +411,13 @@ TEST(Profiles, SayWhatIsWrong) {
   const std::string begin = R"({"name":"a","description":"b","source":"c",)";
   const std::string link =
       R"("links":{"l":{"class":"pcie","gb_per_s":1,"latency_us":0,"source":"s"}},)";
+  EXPECT_NE(reason(begin + R"("replica_us_per_parameter":1})")
+                .find("the profile has an unknown key `replica_us_per_parameter`; fix: "
+                      "one of name, description"),
+            std::string::npos);
+  EXPECT_NE(reason(begin + R"("links":{"l":{"gbps":1}}})")
+                .find("link `l` has an unknown key `gbps`; fix: one of class"),
+            std::string::npos);
   EXPECT_NE(reason("[]").find("x.json: it is not a JSON object"), std::string::npos);
   EXPECT_NE(reason("{}").find("has no text `name`; fix: add it"), std::string::npos);
   EXPECT_NE(reason(begin + R"("links":{"l":{"class":"pcie","source":"s"}}})")

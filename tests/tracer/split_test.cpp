@@ -77,6 +77,8 @@ SpentTimes times(std::initializer_list<std::pair<Spent, int64_t>> list) {
   return spent;
 }
 
+namespace splits {  // two enumerations have a `core`
+
 using enum Spent;
 
 TEST(Split, NamesTheCauseOfEachMoment) {
@@ -369,5 +371,6 @@ TEST(Split, TheSummaryPrintsIt) {
   EXPECT_EQ(json["devices"][1]["nanoseconds"]["replicate"], 10);
 }
 
+}  // namespace splits
 }  // namespace
 }  // namespace lockstep::tracer

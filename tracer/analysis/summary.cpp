@@ -247,6 +247,18 @@ void take_utilisation(const Trace& trace, const std::vector<Step>& steps,
   summary.eval.utilisation = measure_utilisation(trace, eval);
 }
 
+/// Without a short form, which older traces lack, all is said.
+void take_assumptions(const Json& emulation, Summary& summary) {
+  const auto parts = emulation.find("assumed_in_short");
+  if (parts != emulation.end() && parts->is_array()) {
+    for (const Json& part : *parts) {
+      if (part.is_string()) summary.assumed_in_short.push_back(part.get<std::string>());
+    }
+  } else if (!summary.assumed.empty()) {
+    summary.assumed_in_short = {summary.assumed};
+  }
+}
+
 Summary summarize(const Trace& trace, Work& work, PathPieces* pieces) {
   work.now("dividing the steps");
   Summary summary;
@@ -263,6 +275,7 @@ Summary summarize(const Trace& trace, Work& work, PathPieces* pieces) {
   const auto emulation = trace.lockstep.find(top::emulation);
   if (emulation != trace.lockstep.end()) {
     summary.assumed = string_arg(*emulation, "assumed");
+    take_assumptions(*emulation, summary);
     summary.as_measured = string_arg(*emulation, "durations") == values::measured;
   }
   const Json& devices = object_arg(trace.lockstep, top::emulated_devices);
@@ -270,6 +283,9 @@ Summary summarize(const Trace& trace, Work& work, PathPieces* pieces) {
   if (!summary.emulated_devices.empty()) {
     if (!summary.assumed.empty()) summary.assumed += "; of the recorded devices, ";
     summary.assumed += string_arg(devices, "assumed");
+    if (summary.assumed_in_short.empty()) {
+      summary.assumed_in_short = {summary.assumed};
+    }
   }
 
   const Lanes lanes(trace);

@@ -103,6 +103,7 @@ struct Summary {
   std::string mode, arch, clock;
   /// Assumptions behind its times: of the emulated clock, of emulated devices.
   std::string assumed;
+  std::vector<std::string> assumed_in_short;  ///< lines, what is not known first
   std::string emulated_devices;  ///< the kind of device whose times they take; or ""
   bool as_measured = false;      ///< … if those are the recorded durations themselves
   int64_t devices = 0;           ///< workers and parameter servers
@@ -167,8 +168,10 @@ double wall_over_cpu(const StepGroup& group);
 /// must have used the cores. Never on the emulated clock, or on GPUs.
 bool is_disturbed(const Summary& summary);
 
-std::string summary_text(const Summary& summary);  ///< 100 columns wide
-Json summary_json(const Summary& summary);         ///< times in seconds
+/// Returns a text of 100 columns. `single`: the same work on one device, if it is
+/// known.
+std::string summary_text(const Summary& summary, const Summary* single = nullptr);
+Json summary_json(const Summary& summary);  ///< times in seconds
 
 /// Returns one step: {"step", "seconds", "phases", …} as shown by `--summary`.
 Json step_json(const StepSummary& step);

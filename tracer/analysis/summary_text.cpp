@@ -6,6 +6,7 @@
 #include <set>
 
 #include "base/units.h"
+#include "tracer/analysis/speedup.h"
 #include "tracer/analysis/summary_parts.h"
 #include "tracer/format/args.h"
 
@@ -248,7 +249,40 @@ std::string left_out_text(const Json& lockstep) {
   return text;
 }
 
-std::string summary_text(const Summary& summary) {
+namespace {
+
+/// Returns the words in lines of at most 100 columns, all but the first indented.
+std::string in_lines(std::string_view text) {
+  std::string lines;
+  size_t width = 0;  // of characters, not bytes
+  while (!text.empty()) {
+    const std::string_view word = text.substr(0, text.find(' '));
+    const auto columns = static_cast<size_t>(std::ranges::count_if(
+        word, [](char c) { return (static_cast<unsigned char>(c) & 0xC0) != 0x80; }));
+    if (width > 0 && width + 1 + columns > 100) {
+      lines += "\n   ";
+      width = 3;
+    }
+    lines += lines.empty() ? "" : " ";
+    lines += word;
+    width += columns + 1;
+    text.remove_prefix(std::min(text.size(), word.size() + 1));
+  }
+  return lines + "\n";
+}
+
+std::string speedup_text(const Summary& summary, const Summary* single) {
+  std::string text;
+  const std::string speedup = speedup_sentence(summary, single);
+  if (!speedup.empty()) text += fmt::format("\n{}\n", speedup);
+  if (single == nullptr) return text;
+  const std::optional<Speedup> divided = divide_speedup(summary, *single);
+  return text + (divided ? speedup_line(*divided) + "\n" : "");
+}
+
+}  // namespace
+
+std::string summary_text(const Summary& summary, const Summary* single) {
   const auto or_unknown = [](const std::string& text) {
     return text.empty() ? "unknown" : text;
   };
@@ -267,7 +301,9 @@ std::string summary_text(const Summary& summary) {
   if (!summary.cut.empty()) text += summary.cut + "\n";
   if (!summary.left_out.empty()) text += summary.left_out + "\n";
   if (!summary.failure.empty()) text += "the run failed: " + summary.failure + "\n";
-  if (!summary.assumed.empty()) text += fmt::format("assumed: {}\n", summary.assumed);
+  const std::vector<std::string>& assumed = summary.assumed_in_short;
+  if (!assumed.empty()) text += "assumed (--json says all):\n";
+  for (const std::string& line : assumed) text += in_lines("- " + line);
   if (summary.timed()) text += recording_table(summary);
   // A profiler's file does not say what its steps are for.
   text += group_text(summary.imported ? "steps" : "training", summary.train, summary);
@@ -280,9 +316,8 @@ std::string summary_text(const Summary& summary) {
   text += staleness_text(summary.staleness);
   text += memory_table(summary);
   if (summary.timed()) text += kernel_table(summary);
-  const std::string speedup = speedup_sentence(summary);
-  if (!speedup.empty()) text += fmt::format("\n{}\n", speedup);
-  text += fmt::format("\n{}\n", limiting_sentence(summary));
+  text += speedup_text(summary, single);
+  text += fmt::format("\n{}\n", limiting_sentence(summary, single));
   return text;
 }
 

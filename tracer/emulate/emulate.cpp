@@ -1,10 +1,12 @@
 #include "tracer/emulate/emulate.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <cmath>
 #include <stdexcept>
 #include <utility>
+#include <vector>
 
 #include "tracer/emulate/construct/construct.h"
 #include "tracer/emulate/contention.h"
@@ -153,11 +155,53 @@ std::string assumptions(const EmulateOptions& options, Processor processor) {
       kernel, slower, host, copies);
 }
 
+namespace {
+
+/// Returns what neither the trace nor the profile says, or "".
+std::string not_known(const EmulateOptions& options, const Trace& trace) {
+  if (options.hardware == nullptr || options.measured_durations) return "";
+  std::string text = not_in_profile(*options.hardware, options.interference);
+  const Json& facts = object_arg(trace.lockstep, top::constructed);
+  if (string_arg(facts, "host_source").starts_with("assumed")) {
+    text += fmt::format("{}what DataParallel's replicas cost its host is assumed",
+                        text.empty() ? "" : ", and ");
+  }
+  return text;
+}
+
+/// What an emulated trace assumes.
+struct Assumptions {
+  std::string all;
+  std::vector<std::string> in_short;  ///< what is not known comes first
+};
+
+std::string joined(std::vector<std::string> parts) {
+  std::erase(parts, "");
+  return fmt::format("{}", fmt::join(parts, "; "));
+}
+
+Assumptions assumptions_of(const Trace& result, const EmulateOptions& options) {
+  const bool constructed = result.lockstep.contains(top::constructed);
+  const std::string unknown = not_known(options, result), how = construction(result),
+                    times = assumptions(options, processor_of(result.lockstep));
+  std::string slow, contention;
+  if (!options.measured_durations) slow = slow_ranks_assumed(result);
+  if (!options.measured_durations && constructed && options.hardware != nullptr) {
+    contention = contention_assumed(*options.hardware);
+  }
+  Assumptions made{joined({unknown, times, how, slow, contention}),
+                   {unknown, times, how.substr(0, how.find(';')), slow}};
+  std::erase(made.in_short, "");
+  return made;
+}
+
+}  // namespace
+
 std::string assumptions_from(const Trace& recorded, const EmulateOptions& options) {
-  const std::string contention =
-      options.hardware == nullptr ? "" : contention_assumed(*options.hardware);
-  return assumptions(options, processor_of(recorded.lockstep)) +
-         (contention.empty() ? "" : "; " + contention);
+  return joined(
+      {not_known(options, recorded),
+       assumptions(options, processor_of(recorded.lockstep)),
+       options.hardware == nullptr ? "" : contention_assumed(*options.hardware)});
 }
 
 double kernel_flops_per_second(const Trace& trace) {
@@ -201,21 +245,10 @@ Trace emulate(Trace trace, const EmulateOptions& options) {
   }
   sort_events(result.events);
   result.lockstep[top::clock] = values::emulated;
-  std::string assumed = assumptions(options, processor_of(result.lockstep));
-  if (const std::string how = construction(result); !how.empty()) {
-    assumed += "; " + how;
-  }
-  if (const std::string how = slow_ranks_assumed(result);
-      !how.empty() && !options.measured_durations) {
-    assumed += "; " + how;
-  }
-  const bool constructed = result.lockstep.contains(top::constructed);
-  if (options.hardware != nullptr && constructed && !options.measured_durations) {
-    const std::string how = contention_assumed(*options.hardware);
-    if (!how.empty()) assumed += "; " + how;
-  }
+  const Assumptions made = assumptions_of(result, options);
   Json emulation{
-      {"assumed", assumed},
+      {"assumed", made.all},
+      {"assumed_in_short", made.in_short},
       {"durations", options.measured_durations ? values::measured : "own hardware"}};
   if (options.hardware != nullptr && !options.measured_durations) {
     emulation["hardware"] = hardware_facts(*options.hardware, result);

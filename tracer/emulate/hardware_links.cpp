@@ -1,6 +1,7 @@
 #include "tracer/emulate/hardware_links.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -21,10 +22,21 @@ int count_devices(const Trace& trace) {
 }  // namespace
 
 std::string links_assumed(const Hardware& hardware) {
-  return fmt::format(
-      "on the links of {} ({}), which copies at the same time share fairly{}",
-      hardware.name, hardware.source,
-      hardware.nccl ? "; collectives as NCCL's tables predict" : "");
+  return fmt::format("on the links of {}, which copies at the same time share fairly{}",
+                     hardware.name,
+                     hardware.nccl ? "; collectives as NCCL's tables predict" : "");
+}
+
+std::string not_in_profile(const Hardware& hardware, double interference) {
+  std::vector<const char*> lacks;
+  if (hardware.host.source.empty()) {
+    lacks.push_back("what DataParallel's replicas cost the host (taken as nothing)");
+  }
+  if (hardware.interference_source.empty() && interference == 1) {
+    lacks.push_back("how much collectives slow kernels down (taken as not at all)");
+  }
+  if (lacks.empty()) return "";
+  return fmt::format("{} does not say {}", hardware.name, fmt::join(lacks, ", nor "));
 }
 
 Json hardware_facts(const Hardware& hardware, const Trace& trace) {

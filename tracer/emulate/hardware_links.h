@@ -11,6 +11,10 @@ namespace lockstep::tracer {
 /// Returns what is assumed about copies, as a part of a sentence.
 std::string links_assumed(const Hardware& hardware);
 
+/// Returns what a profile leaves out, and what is taken instead; empty if nothing.
+/// `interference`: how much kernels slow down, if an option says it, else 1.
+std::string not_in_profile(const Hardware& hardware, double interference);
+
 /// Returns the profile's name and sources, and the bandwidth of each segment between
 /// the trace's devices.
 Json hardware_facts(const Hardware& hardware, const Trace& trace);

@@ -74,6 +74,7 @@ Json constructed_facts(const Trace& trace, const ConstructedProgram& program,
   if (program.hardware != nullptr && program.mode.starts_with("dp")) {
     const HostCosts& host = program.hardware->host;
     facts["replicate"] = program.hardware->nccl ? "nccl broadcast" : "peer copies";
+    if (!host.source.empty()) facts["host_source"] = host.source;
     facts["replica_us_per_parameter"] = host.replica_us_per_parameter;
     facts["replicate_us_per_parameter"] = host.replicate_us_per_parameter;
     facts["interpreter_lock"] = host.interpreter_lock;
@@ -112,8 +113,8 @@ std::string between_batches(const Json& facts) {
 std::string replicas_text(const Json& facts) {
   const std::string broadcast =
       string_arg(facts, "replicate") == "nccl broadcast"
-          ? "parameters are broadcast as by NCCL, from each device to the next in up "
-            "to 8 pieces; "
+          ? "parameters are broadcast and gradients reduced as by NCCL, from each "
+            "device to the next in up to 8 pieces; "
           : "";
   const std::string turns =
       facts.value("interpreter_lock", false)
@@ -130,8 +131,9 @@ std::string replicas_text(const Json& facts) {
   return broadcast +
          fmt::format(
              "making the replicas' modules takes the host {:g} µs per parameter and "
-             "further replica{}, and starting threads no time",
-             each, once == 0 ? "" : fmt::format(" and {:g} µs per parameter", once)) +
+             "further replica{} ({}), and starting threads no time",
+             each, once == 0 ? "" : fmt::format(" and {:g} µs per parameter", once),
+             string_arg(facts, "host_source")) +
          turns;
 }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 #include <utility>
 
 #include "tracer/format/facts.h"
@@ -197,34 +198,47 @@ void DpProgram::reduce_groups(Thread& thread) {
   for (int i = 0; i < replicas(); ++i) ready.push_back(program_.last_kernel(i));
   int64_t moved = 0;
   for (const plan::Group& group : plan::coalesce_reduce(all.bytes)) {
-    const int64_t bytes = all.bytes_of(group), numel = all.numel_of(group);
+    const int64_t bytes = all.bytes_of(group);
     for (int i = 0; i < replicas(); ++i) {
       program_.kernel({id, i, "flatten_many", phases::reduce, 2 * bytes});
       program_.launch(thread);
       moved += 2 * bytes;
     }
-    for (int i = 1; i < replicas(); ++i) {
-      send(thread, "aten::to",
-           {.src = i,
-            .dst = 0,
-            .why = reasons::reduce,
-            .phase = phases::reduce,
-            .tensor = "group",
-            .dtype = all.dtype,
-            .shape = {numel},
-            .bytes = bytes},
-           std::exchange(ready, {}));
-      const Json shapes = Json::array({Json::array({numel}), Json::array({numel})});
-      const int64_t op =
-          program_.open(thread, categories::op, "aten::add_",
-                        {{keys::shapes, shapes}, {keys::bytes, 3 * bytes}});
-      program_.kernel({op, 0, "add", phases::reduce, 3 * bytes});
-      program_.launch(thread);
-      program_.close(thread, op);
+    const ProcessProgram::Copy copy{.why = reasons::reduce,
+                                    .phase = phases::reduce,
+                                    .tensor = "group",
+                                    .dtype = all.dtype,
+                                    .shape = {all.numel_of(group)},
+                                    .bytes = bytes};
+    if (uses_nccl()) {
+      std::vector<int> along(replicas());
+      std::iota(along.rbegin(), along.rend(), 0);
+      for (const int i : along) ready.push_back(program_.last_kernel(i));
+      hand_on(thread, "nccl::reduce", copy, along, std::exchange(ready, {}));
+    } else {
+      add_each(thread, copy, ready);
     }
   }
   program_.host(id).args[keys::bytes] = moved;
   program_.close(thread, id);
+}
+
+void DpProgram::add_each(Thread& thread, const ProcessProgram::Copy& group,
+                         IdList& ready) {
+  const int64_t bytes = group.bytes;
+  const Json shapes = Json::array({group.shape, group.shape});
+  for (int i = 1; i < replicas(); ++i) {
+    ProcessProgram::Copy copy = group;
+    copy.src = i;
+    copy.dst = 0;
+    send(thread, "aten::to", copy, std::exchange(ready, {}));
+    const int64_t op =
+        program_.open(thread, categories::op, "aten::add_",
+                      {{keys::shapes, shapes}, {keys::bytes, 3 * bytes}});
+    program_.kernel({op, 0, "add", phases::reduce, 3 * bytes});
+    program_.launch(thread);
+    program_.close(thread, op);
+  }
 }
 
 int64_t DpProgram::lag_of_join() const {

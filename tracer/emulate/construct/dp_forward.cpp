@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "engine/plan/ring.h"
 #include "tracer/emulate/hardware/hardware.h"
@@ -14,8 +15,8 @@ namespace lockstep::tracer {
 
 namespace {
 
-constexpr int64_t kPieceOfBroadcast = 512 << 10;  // bytes
-constexpr int64_t kPiecesOfBroadcast = 8;         // at most
+constexpr int64_t kPieceOfGroup = 512 << 10;  // bytes
+constexpr int64_t kPiecesOfGroup = 8;         // at most
 
 }  // namespace
 
@@ -113,7 +114,13 @@ void DpProgram::replicate() {
                                       .dtype = all.dtype,
                                       .shape = {all.numel_of(group)},
                                       .bytes = all.bytes_of(group)};
-      hardware_ != nullptr && hardware_->nccl ? hand_on(copy) : send_to_each(copy);
+      if (uses_nccl()) {
+        std::vector<int> along(replicas());
+        std::iota(along.begin(), along.end(), 0);
+        hand_on(main_, "nccl::broadcast", copy, along);
+      } else {
+        send_to_each(copy);
+      }
     }
   }
   if (hardware_ != nullptr) {
@@ -137,28 +144,30 @@ void DpProgram::send_to_each(const ProcessProgram::Copy& group) {
   }
 }
 
-void DpProgram::hand_on(const ProcessProgram::Copy& group) {
-  const int64_t op = program_.open(main_, categories::op, "nccl::broadcast",
+void DpProgram::hand_on(Thread& thread, const char* name,
+                        const ProcessProgram::Copy& group,
+                        const std::vector<int>& along, IdList ready) {
+  const int64_t op = program_.open(thread, categories::op, name,
                                    {{keys::shapes, Json::array({group.shape})}});
   const int64_t item = group.bytes / group.shape[0];
   const int64_t pieces =
-      std::clamp<int64_t>(group.bytes / kPieceOfBroadcast, 1, kPiecesOfBroadcast);
+      std::clamp<int64_t>(group.bytes / kPieceOfGroup, 1, kPiecesOfGroup);
   for (const auto& piece :
        plan::ring_chunks(group.shape[0], static_cast<int>(pieces))) {
-    IdList before;
-    for (int i = 1; i < replicas(); ++i) {
+    IdList before = std::exchange(ready, {});
+    for (size_t i = 1; i < along.size(); ++i) {
       ProcessProgram::Copy copy = group;
       copy.op = op;
-      copy.src = i - 1;
-      copy.dst = i;
+      copy.src = along[i - 1];
+      copy.dst = along[i];
       copy.shape = {piece.count};
       copy.bytes = piece.count * item;
       copy.modelled = true;
       before = {program_.copy(copy, before)};
     }
   }
-  program_.launch(main_);
-  program_.close(main_, op);
+  program_.launch(thread);
+  program_.close(thread, op);
 }
 
 int64_t DpProgram::repeat_model(int replica, Thread& thread, int64_t parent) {

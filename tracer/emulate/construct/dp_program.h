@@ -11,10 +11,9 @@
 #include "tracer/emulate/construct/process_program.h"
 #include "tracer/emulate/construct/replica_step.h"
 #include "tracer/emulate/construct/whole_batch.h"
+#include "tracer/emulate/hardware/hardware.h"
 
 namespace lockstep::tracer {
-
-struct Hardware;
 
 /// Tensors that are sent in groups.
 struct Coalesced {
@@ -99,8 +98,11 @@ class DpProgram {
   void replicate();
   /// Device 0 sends a group to each other device.
   void send_to_each(const ProcessProgram::Copy& group);
-  /// As NCCL broadcasts: each device hands the group on to the next one, in pieces.
-  void hand_on(const ProcessProgram::Copy& group);
+  /// As NCCL broadcasts and reduces: each device hands the group on to the next one of
+  /// `along`, in pieces, after the tasks `ready`.
+  void hand_on(Thread& thread, const char* name, const ProcessProgram::Copy& group,
+               const std::vector<int>& along, IdList ready = {});
+  bool uses_nccl() const { return hardware_ != nullptr && hardware_->nccl; }
   /// Repeats the network's forward pass, whose kernels belong to the given phase.
   /// Returns the id of its call.
   int64_t repeat_model(int replica, Thread& thread, int64_t parent);
@@ -159,6 +161,8 @@ class DpProgram {
   /// The node of the broadcast runs when every replica has delivered every gradient.
   void reduce(Thread& thread, int64_t over);
   void reduce_groups(Thread& thread);
+  /// Each other device sends a group to device 0, which adds it to its own.
+  void add_each(Thread& thread, const ProcessProgram::Copy& group, IdList& ready);
   Json shapes_of_gradients() const;
   /// Returns how long after its threads' last work the recorded wait ended.
   int64_t lag_of_join() const;

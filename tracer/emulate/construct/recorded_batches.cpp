@@ -112,6 +112,16 @@ RecordedStep interpolate(RecordedStep from, const RecordedStep& to, int64_t batc
 
 }  // namespace
 
+bool has_step_with_batch(const Trace& trace, const std::vector<const Trace*>& further,
+                         int64_t batch) {
+  int64_t least = recorded_step(trace).batch, most = least;
+  for (const Trace* other : further) {
+    least = std::min(least, recorded_step(*other).batch);
+    most = std::max(most, recorded_step(*other).batch);
+  }
+  return least <= batch && batch <= most;
+}
+
 RecordedStep step_with_batch(const Trace& trace,
                              const std::vector<const Trace*>& further, int64_t batch) {
   std::vector<RecordedStep> steps{recorded_step(trace)};

@@ -18,4 +18,8 @@ namespace lockstep::tracer {
 RecordedStep step_with_batch(const Trace& trace,
                              const std::vector<const Trace*>& further, int64_t batch);
 
+/// Returns false if there would be none for want of a recorded batch.
+bool has_step_with_batch(const Trace& trace, const std::vector<const Trace*>& further,
+                         int64_t batch);
+
 }  // namespace lockstep::tracer

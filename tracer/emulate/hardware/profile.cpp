@@ -1,6 +1,9 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <algorithm>
 #include <cmath>
+#include <initializer_list>
 #include <limits>
 #include <stdexcept>
 
@@ -17,6 +20,10 @@ class ProfileReader {
   Hardware read(std::string_view text) {
     const Json json = Json::parse(text, nullptr, false);
     if (!json.is_object()) fail("it is not a JSON object");
+    require_known(json, "the profile",
+                  {"name", "description", "source", "links", "machine", "network",
+                   "host", "interference", "contention", "memory", "device_times",
+                   "device", "collectives"});
     Hardware result;
     result.name = word(json, "name", "the profile");
     result.description = word(json, "description", "the profile");
@@ -42,6 +49,16 @@ class ProfileReader {
  private:
   [[noreturn]] void fail(const std::string& why) const {
     throw std::runtime_error(fmt::format("hardware profile {}: {}", file_, why));
+  }
+
+  /// A key that is not read would be taken for one that counts.
+  void require_known(const Json& json, const std::string& where,
+                     std::initializer_list<std::string_view> keys) const {
+    for (const auto& [key, value] : json.items()) {
+      if (std::ranges::find(keys, key) != keys.end()) continue;
+      fail(fmt::format("{} has an unknown key `{}`; fix: one of {}", where, key,
+                       fmt::join(keys, ", ")));
+    }
   }
 
   std::string word(const Json& json, const char* key, const std::string& where) const {
@@ -87,6 +104,9 @@ class ProfileReader {
     for (const auto& [name, link] : part(json, "links").items()) {
       const std::string where = fmt::format("link `{}`", name);
       if (!link.is_object()) fail(where + " is not an object");
+      require_known(
+          link, where,
+          {"class", "gb_per_s", "latency_us", "peer_to_peer", "half_duplex", "source"});
       LinkKind kind;
       kind.name = name;
       kind.source = word(link, "source", where);
@@ -127,6 +147,7 @@ class ProfileReader {
   void read_machine(const Json& json, Hardware& result) const {
     const Json& machine = part(json, "machine");
     if (!machine.is_object()) fail("`machine` is not an object");
+    require_known(machine, "`machine`", {"devices", "wires"});
     const double devices = number(machine, "devices", "`machine`", false);
     if (devices != std::floor(devices) || devices > 1024) {
       fail("`devices` is not a whole number from 1 to 1024");
@@ -134,6 +155,7 @@ class ProfileReader {
     result.devices = static_cast<int>(devices);
     for (const Json& wire : part(machine, "wires")) {
       if (!wire.is_object()) fail("a wire is not an object");
+      require_known(wire, "a wire", {"from", "to", "link"});
       const size_t kind = kind_of(wire, result);
       for (const std::string& from : ends(wire, "from", result)) {
         for (const std::string& to : ends(wire, "to", result)) {
@@ -147,6 +169,7 @@ class ProfileReader {
     const auto found = json.find("network");
     if (found == json.end()) return;
     if (!found->is_object()) fail("`network` is not an object");
+    require_known(*found, "`network`", {"from", "link"});
     result.network = {word(*found, "from", "`network`"), "network",
                       kind_of(*found, result)};
   }
@@ -155,6 +178,9 @@ class ProfileReader {
     const auto found = json.find("host");
     if (found == json.end()) return;
     if (!found->is_object()) fail("`host` is not an object");
+    require_known(*found, "`host`",
+                  {"replica_us_per_parameter", "replicate_us_per_parameter",
+                   "interpreter_lock", "launch_us", "module_us", "source"});
     result.host.replica_us_per_parameter =
         number(*found, "replica_us_per_parameter", "`host`", true);
     if (found->contains("replicate_us_per_parameter")) {
@@ -172,6 +198,7 @@ class ProfileReader {
     const auto found = json.find("memory");
     if (found == json.end()) return;
     if (!found->is_object()) fail("`memory` is not an object");
+    require_known(*found, "`memory`", {"gb_per_s", "source"});
     const Json& rates = part(*found, "gb_per_s");
     if (!rates.is_object()) fail("`gb_per_s` of `memory` is not an object");
     for (const auto& [kernel, rate] : rates.items()) {
@@ -184,6 +211,7 @@ class ProfileReader {
     const auto found = json.find("interference");
     if (found == json.end()) return;
     if (!found->is_object()) fail("`interference` is not an object");
+    require_known(*found, "`interference`", {"slowdown", "source"});
     result.interference = slowdown(*found, "slowdown", "`interference`");
     result.interference_source = word(*found, "source", "`interference`");
   }
@@ -199,6 +227,7 @@ class ProfileReader {
     if (found == json.end()) return;
     const std::string where = "`contention`";
     if (!found->is_object()) fail(where + " is not an object");
+    require_known(*found, where, {"slowdown", "by_operation", "source"});
     if (!result.network.from.empty()) {
       fail(where + " is of one machine; fix: remove it, or `network`");
     }
@@ -240,6 +269,8 @@ class ProfileReader {
     if (found == json.end()) return;
     const std::string all = "`device_times`";
     if (!found->is_object()) fail(all + " is not an object");
+    require_known(*found, all,
+                  {"name", "source", "tflops", "memory_gb_per_s", "tables"});
     MeasuredDevice times{word(*found, "name", all),
                          word(*found, "source", all),
                          number(*found, "tflops", all, false),
@@ -249,6 +280,8 @@ class ProfileReader {
       if (!json_table.is_object()) fail("a table of `device_times` is not an object");
       PhaseTable table{word(json_table, "arch", "a table of " + all), 0, {}, {}, {}};
       const std::string where = fmt::format("the table of {}", table.arch);
+      require_known(json_table, where,
+                    {"arch", "image_size", "batches", "forward_ms", "backward_ms"});
       table.image_size =
           static_cast<int64_t>(number(json_table, "image_size", where, false));
       table.batches = numbers<int64_t>(json_table, "batches", where, true);
