@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 namespace lockstep {
 
@@ -16,6 +17,17 @@ inline constexpr const char* kVersion = "lockstep 0.1.0";
 inline std::string program() {
   const char* typed = std::getenv("LOCKSTEP_PROGRAM");
   return typed && *typed ? typed : "lockstep";
+}
+
+/// Quotes a word of a command that is printed, if it has characters that a shell
+/// interprets.
+inline std::string shell_word(const std::string& word) {
+  constexpr std::string_view kPlain =
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:@%+-=,";
+  if (!word.empty() && word.find_first_not_of(kPlain) == word.npos) return word;
+  std::string quoted = "'";
+  for (const char c : word) quoted += c == '\'' ? "'\\''" : std::string(1, c);
+  return quoted + "'";
 }
 
 /// Returns the path of this program's executable. Throws

@@ -169,6 +169,29 @@ int check_and_launch(const LaunchFlags& flags) {
   return run::launch(o);
 }
 
+/// torchrun's MIN:MAX, as Kubeflow writes it, if both are the same. CLI11's form of a
+/// check: changes `text`, and returns what is wrong.
+std::string one_size(std::string& text) {
+  const size_t colon = text.find(':');
+  if (colon == text.npos) return "";
+  if (text.substr(0, colon) != text.substr(colon + 1)) {
+    return text + ": elastic sizes are not supported; fix: give one number of nodes";
+  }
+  text.resize(colon);
+  return "";
+}
+
+void add_nodes(CLI::App& command, LaunchFlags& o) {
+  command.add_option("--nnodes", o.nodes, "number of nodes (default: 1)")
+      ->envname("PET_NNODES")
+      ->transform(CLI::Validator(one_size, ""))
+      ->check(CLI::Range(1, 1024));
+  command
+      .add_option("--node-rank,--node_rank", o.node, "rank of this node (default: 0)")
+      ->envname("PET_NODE_RANK")
+      ->check(CLI::Range(0, 1023));
+}
+
 }  // namespace
 
 /// As with torchrun, no `--` is required before the command to be started: everything
@@ -198,13 +221,7 @@ void add_launch(CLI::App& app, Action& action,
           "processes per node: a number, gpu (one for each), cpu (one for each "
           "core), or auto (gpu if there is one, else cpu)")
       ->envname("PET_NPROC_PER_NODE");
-  command->add_option("--nnodes", o->nodes, "number of nodes (default: 1)")
-      ->envname("PET_NNODES")
-      ->check(CLI::Range(1, 1024));
-  command
-      ->add_option("--node-rank,--node_rank", o->node, "rank of this node (default: 0)")
-      ->envname("PET_NODE_RANK")
-      ->check(CLI::Range(0, 1023));
+  add_nodes(*command, *o);
   command
       ->add_option("--rdzv-endpoint,--rdzv_endpoint", o->launch.endpoint,
                    "HOST:PORT on node 0 (default: a free port on this machine)")

@@ -175,8 +175,8 @@ void sum_up(const Workspace& workspace, const Pieces& pieces, const std::string&
   std::ranges::copy_if(pieces.lessons, std::back_inserter(seen),
                        [&](const Lesson* lesson) { return called(trace, *lesson); });
   if (!seen.empty()) fmt::print("This run called your {}.\n", slots_of(seen));
-  fmt::print("See it: {} view {}\n", program(), file);
-  fmt::print("Predict it first: {} view --quiz {}\n", program(), file);
+  fmt::print("See it: {} view {}\n", program(), shell_word(file));
+  fmt::print("Predict it first: {} view --quiz {}\n", program(), shell_word(file));
   for (const Lesson& lesson : lessons::all_lessons()) {
     if (workspace.progress(lesson).passed) continue;
     if (lesson.number < pieces.lessons.front()->number) continue;

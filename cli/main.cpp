@@ -1,8 +1,11 @@
 // The program's entry point.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <atomic>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 
 #include "base/program.h"
 #include "cli/argparse.h"
@@ -42,6 +45,35 @@ std::string asked_of(const CLI::App& app) {
     names += command->get_name() + " " + asked_of(*command);
   }
   return names;
+}
+
+/// Returns " (PET_NNODES=1:2)" if the option that an error is about was not typed, but
+/// read from there.
+std::string from_environment(CLI::App& app, const std::string& error,
+                             const std::vector<std::string>& words) {
+  for (const CLI::App* command : app.get_subcommands([](CLI::App*) { return true; })) {
+    for (const CLI::Option* option : command->get_options()) {
+      const std::string& variable = option->get_envname();
+      const char* value = variable.empty() ? nullptr : std::getenv(variable.c_str());
+      if (value == nullptr || error.find(option->get_name()) == error.npos) continue;
+      const bool typed = std::ranges::any_of(words, [&](const std::string& word) {
+        return word.starts_with("--") &&
+               option->check_name(word.substr(0, word.find('=')));
+      });
+      if (!typed) return fmt::format(" ({}={})", variable, value);
+    }
+  }
+  return "";
+}
+
+/// Says what is wrong with the command line. Returns the exit code.
+int refuse(CLI::App& app, const std::string& error,
+           const std::vector<std::string>& words) {
+  const std::string what = error + from_environment(app, error, words);
+  std::fprintf(stderr, "lockstep: %s; see %s %s--help\n",
+               run::printable(run::shortened(what)).c_str(), program().c_str(),
+               asked_of(app).c_str());
+  return 2;
 }
 
 int run(int argc, char** argv) {
@@ -92,16 +124,14 @@ int run(int argc, char** argv) {
   }
   read_like_argparse(app, words);
   tell_schedules_apart(words);
+  const std::vector<std::string> typed = words;
   std::reverse(words.begin(), words.end());  // CLI11 expects them reversed
   try {
     app.parse(words);
   } catch (const CLI::Success& wish) {  // --help, --version
     return app.exit(wish);
   } catch (const CLI::ParseError& error) {
-    std::fprintf(stderr, "lockstep: %s; see %s %s--help\n",
-                 run::printable(run::shortened(error.what())).c_str(),
-                 program().c_str(), asked_of(app).c_str());
-    return 2;
+    return refuse(app, error.what(), typed);
   }
   lessons::plug_from_environment();
   const int code = action();

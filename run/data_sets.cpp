@@ -86,8 +86,30 @@ DataSets open_sparse(const RunConfig& c) {
   return sets;
 }
 
+bool has_both_parts(const fs::path& folder) {
+  std::error_code none;
+  return fs::is_directory(folder / "train", none) &&
+         fs::is_directory(folder / "val", none);
+}
+
+/// Returns the folder one level above or below that contains train/ and val/, or "".
+fs::path one_level_off(const fs::path& folder) {
+  const fs::path above = fs::absolute(folder / "").lexically_normal().parent_path();
+  if (has_both_parts(above.parent_path())) return above.parent_path();
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(folder, none)) {
+    if (has_both_parts(entry.path())) return entry.path();
+  }
+  return {};
+}
+
 /// Throws an error stating what the folder lacks to be CIFAR-10 or image folders.
 [[noreturn]] void refuse_folder(const DataConfig& c) {
+  if (const fs::path other = one_level_off(c.dir); !other.empty()) {
+    throw std::runtime_error(
+        fmt::format("{0}: contains no train/ and val/, but {1} does; fix: train {1}",
+                    c.dir, other.string()));
+  }
   if (fs::is_directory(c.dir) && c.kind != DataKind::cifar10) {
     throw std::runtime_error(fmt::format(
         "{0}: contains no {1}train/ (image folders: {0}/train/<class>/* and "
@@ -101,13 +123,13 @@ DataSets open_sparse(const RunConfig& c) {
 }
 
 DataSets open_cifar10(const DataConfig& c) {
+  const auto folder =
+      data::find_cifar10(c.dir.empty() ? std::nullopt : std::optional(c.dir));
+  if (!folder && !c.dir.empty()) refuse_folder(c);
   refuse_unread("CIFAR-10, which has 10 classes, 32 pixels and its own length",
                 {{"--image-size", c.image_size},
                  {"--classes", c.classes},
                  {"--length", c.length}});
-  const auto folder =
-      data::find_cifar10(c.dir.empty() ? std::nullopt : std::optional(c.dir));
-  if (!folder && !c.dir.empty()) refuse_folder(c);
   if (!folder) {
     throw std::runtime_error(
         "CIFAR-10 was not found in ./data or ~/data; fix: specify its folder (train "
@@ -153,6 +175,7 @@ DataSets open_image_folders(const DataConfig& c) {
   const fs::path folder = c.dir;
   for (const char* part : {"train", "val"}) {
     if (fs::is_directory(folder / part)) continue;
+    if (!one_level_off(folder).empty()) refuse_folder(c);
     throw std::runtime_error(fmt::format(
         "{}: no such folder; expected {}/train/<class>/* and {}/val/<class>/*",
         (folder / part).string(), c.dir, c.dir));
@@ -174,6 +197,10 @@ DataSets open_image_folders(const DataConfig& c) {
                                                         train->class_names());
   sets.test = test;
   sets.left_out = describe_left_out({&train->index(), &test->index()});
+  for (const std::string& name : train->class_names()) {
+    if (name.starts_with('.'))
+      sets.hidden_classes += (sets.hidden_classes.empty() ? "" : ", ") + name;
+  }
   return sets;
 }
 

@@ -16,6 +16,7 @@ struct DataSets {
   std::shared_ptr<const data::Dataset> train, test;
   std::string classes = "";   ///< for image folders: " of 63 classes; …"
   std::string left_out = "";  ///< for image folders: "12 files (10 .bmp, 2 .webp): …"
+  std::string hidden_classes = "";  ///< … whose names begin with a dot
 };
 
 /// Opens the data sets named by the options. Image folders are DIR/train/<class>/* and

@@ -243,7 +243,7 @@ std::optional<std::vector<std::string>> compare_modes(const DemoOptions& o,
   for (const ComparedRun& run : runs) say("  " + run.file + "\n");
   say("\nNext: " + program() + " trace summary --calls " + runs[1].file +
       "   (who calls forward?)\n      " + program() + " trace check " + runs[1].file +
-      "\n      " + program() + " view " + runs[1].file + "\n");
+      "\n      " + program() + " view " + shell_word(runs[1].file) + "\n");
   std::vector<std::string> files;
   for (const ComparedRun& run : runs) files.push_back(run.file);
   return files;

@@ -42,8 +42,8 @@ std::vector<fs::path> inputs_of(const RunConfig& c) {
       data::find_cifar10(c.data.dir.empty() ? std::nullopt : std::optional(c.data.dir));
   if (!folder) return files;
   for (const data::Split split : {data::Split::train, data::Split::test}) {
-    for (const std::string& name : data::cifar10_files(split)) {
-      files.push_back(*folder / name);
+    for (const fs::path& path : data::cifar10_paths(*folder, split)) {
+      files.push_back(path);
     }
   }
   return files;

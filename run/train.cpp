@@ -135,6 +135,12 @@ void say_what_runs(const RunConfig& c, const DataSets& data,
              data.train->size(), data.test->size(),
              data.name == "generated" ? ", generated" : "", data.classes);
   if (!data.left_out.empty()) fmt::print("=> left out: {}\n", data.left_out);
+  if (!data.hidden_classes.empty()) {
+    fmt::print(
+        "=> warning: hidden folders count as classes, as in torchvision, and move the "
+        "labels of those after them: {}; fix: remove them\n",
+        printable(data.hidden_classes));
+  }
   std::string where = devices[0].str();
   if (devices.size() > 1) where += " to " + devices.back().str();
   const int threads = runtime::options().threads_per_device;

@@ -5,7 +5,8 @@
     convert_weights.py checkpoint.safetensors weights.pth    for load_state_dict
 
 A .pth (.pt, .tar) file is a state_dict, or a checkpoint of PyTorch's ImageNet example,
-of which `state_dict` is used. DataParallel's `module.` is removed from names. Of a
+of which `state_dict` is used. DataParallel's `module.` and torch.compile's `_orig_mod.`
+are removed from names. Of a
 lockstep checkpoint, only the weights are converted. float16 and bfloat16 become
 float32; other integers become int64. Needs torch (apt-get install python3-torch). No
 code of a .pth file is executed: only tensors and plain Python values are restored."""
@@ -34,7 +35,8 @@ class Refused(Exception):
 
 
 def without_module(name):
-    return ".".join(part for part in name.split(".") if part != "module")
+    return ".".join(part for part in name.split(".")
+                    if part not in ("module", "_orig_mod"))
 
 
 class Inert:

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/program.h"
+#include "engine/data/pickle.h"
 #include "engine/data/transforms.h"
 
 namespace lockstep::data {
@@ -37,6 +38,41 @@ fs::path folder_of(const fs::path& folder) {
   fail(folder.string(), "no CIFAR-10 files (data_batch_1.bin, …) in this folder");
 }
 
+/// Appends label and pixels of each image of a batch. Throws std::runtime_error that
+/// says what it lacks.
+void append_batch(const Pickle& pickle, std::vector<uint8_t>& records) {
+  using Kind = PickledValue::Kind;
+  const auto require = [](bool holds, const char* what) {
+    if (!holds) throw std::runtime_error(what);
+  };
+  const PickledValue* data = pickle.find(pickle.at(pickle.root), "data");
+  const PickledValue* labels = pickle.find(pickle.at(pickle.root), "labels");
+  require(data && data->kind == Kind::array && data->items.size() == 4,
+          "it has no array `data`");
+  require(labels && labels->kind == Kind::list, "it has no list `labels`");
+  const PickledValue &shape = pickle.at(data->items[0]),
+                     &dtype = pickle.at(data->items[1]),
+                     &columns = pickle.at(data->items[2]),
+                     &bytes = pickle.at(data->items[3]);
+  const size_t images = labels->items.size();
+  require(dtype.kind == Kind::dtype && dtype.text == "u1" &&
+              columns.kind == Kind::boolean && columns.integer == 0,
+          "its `data` are not bytes in rows");
+  require(shape.kind == Kind::tuple && shape.items.size() == 2 &&
+              pickle.at(shape.items[0]).integer == static_cast<int64_t>(images) &&
+              pickle.at(shape.items[1]).integer == kCifar10Pixels &&
+              bytes.text.size() == images * kCifar10Pixels,
+          "its `data` are not 3072 bytes for each label");
+  for (size_t i = 0; i < images; ++i) {
+    const PickledValue& label = pickle.at(labels->items[i]);
+    require(label.kind == Kind::integer && label.integer >= 0 && label.integer < 256,
+            "a label is not a number");
+    records.push_back(static_cast<uint8_t>(label.integer));
+    const char* pixels = bytes.text.data() + i * kCifar10Pixels;
+    records.insert(records.end(), pixels, pixels + kCifar10Pixels);
+  }
+}
+
 // Appends the file's bytes to `records`.
 void read_file(const fs::path& path, std::vector<uint8_t>& records) {
   std::error_code error;
@@ -50,6 +86,21 @@ void read_file(const fs::path& path, std::vector<uint8_t>& records) {
   file.read(reinterpret_cast<char*>(records.data() + before),
             static_cast<std::streamsize>(size));
   if (!file) fail(path.string(), fmt::format("cannot be read: {}", strerror(errno)));
+}
+
+/// Appends the records of a batch of Python's version: a pickled dict of `data`, an
+/// array of N x 3072 bytes, and `labels`.
+void read_pickled(const fs::path& path, std::vector<uint8_t>& records) {
+  std::vector<uint8_t> bytes;
+  read_file(path, bytes);
+  const std::string name = path.string();
+  try {
+    const Pickle pickle = read_pickle(
+        {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, Pickled::arrays);
+    append_batch(pickle, records);
+  } catch (const std::runtime_error& error) {
+    fail(name, fmt::format("is no batch of CIFAR-10: {}", error.what()));
+  }
 }
 
 void check_records(std::span<const uint8_t> records, const std::string& name) {
@@ -73,10 +124,10 @@ void check_records(std::span<const uint8_t> records, const std::string& name) {
 Cifar10::Cifar10(const fs::path& folder, Split split, bool augment)
     : augment_(augment) {
   const fs::path found = folder_of(folder);
-  for (const std::string& file : cifar10_files(split)) {
+  for (const fs::path& path : cifar10_paths(found, split)) {
     const size_t before = records_.size();
-    read_file(found / file, records_);
-    check_records(std::span(records_).subspan(before), (found / file).string());
+    path.extension().empty() ? read_pickled(path, records_) : read_file(path, records_);
+    check_records(std::span(records_).subspan(before), path.string());
   }
 }
 
@@ -108,6 +159,20 @@ std::vector<std::string> cifar10_files(Split split) {
           "data_batch_4.bin", "data_batch_5.bin"};
 }
 
+std::vector<fs::path> cifar10_paths(const fs::path& folder, Split split) {
+  std::error_code error;
+  const bool binary = fs::exists(folder / "data_batch_1.bin", error) ||
+                      fs::exists(folder / "test_batch.bin", error);
+  const bool pickled = fs::exists(folder / "data_batch_1", error) ||
+                       fs::exists(folder / "test_batch", error);
+  std::vector<fs::path> paths;
+  for (const std::string& file : cifar10_files(split)) {
+    paths.push_back(folder / file);
+    if (pickled && !binary) paths.back().replace_extension();
+  }
+  return paths;
+}
+
 std::optional<fs::path> cifar10_folder(const fs::path& folder) {
   for (const fs::path& candidate : {folder, folder / "cifar-10-batches-bin"}) {
     for (const Split split : {Split::train, Split::test}) {
@@ -116,6 +181,11 @@ std::optional<fs::path> cifar10_folder(const fs::path& folder) {
         if (fs::exists(candidate / file, error)) return candidate;
       }
     }
+  }
+  for (const fs::path& candidate : {folder, folder / "cifar-10-batches-py"}) {
+    std::error_code error;
+    if (fs::is_regular_file(candidate / "data_batch_1", error)) return candidate;
+    if (fs::is_regular_file(candidate / "test_batch", error)) return candidate;
   }
   return std::nullopt;
 }

@@ -1,4 +1,5 @@
-// The CIFAR-10 data set in its binary version.
+// The CIFAR-10 data set in its binary version, or in Python's, which torchvision
+// downloads.
 //
 // Six files of records; a record is one label byte and 32x32 bytes each of red, green
 // and blue. The number of records follows from the file size, so small excerpts of the
@@ -25,10 +26,15 @@ enum class Split { train, test };
 /// Returns the file names: data_batch_1.bin … data_batch_5.bin, or test_batch.bin.
 std::vector<std::string> cifar10_files(Split split);
 
+/// Returns the paths of a split's files: in Python's version, without the endings.
+std::vector<std::filesystem::path> cifar10_paths(const std::filesystem::path& folder,
+                                                 Split split);
+
 /// Holds the data set in memory as bytes: 154 MB for all training images.
 class Cifar10 : public ImageDataset {
  public:
-  /// Reads a split from `folder` or `folder`/cifar-10-batches-bin. Images are
+  /// Reads a split from `folder`, `folder`/cifar-10-batches-bin or, without executing
+  /// anything of its pickles, `folder`/cifar-10-batches-py. Images are
   /// normalised and, if requested, augmented (random crop with padding 4, random flip).
   /// Throws std::runtime_error with a one-line message naming the file and the fix if a
   /// folder or file is missing, unreadable, empty, truncated or mislabelled.
@@ -52,8 +58,9 @@ class Cifar10 : public ImageDataset {
   bool augment_;
 };
 
-/// Returns the folder that contains the files, `folder` or
-/// `folder`/cifar-10-batches-bin; nullopt if neither contains any of the six.
+/// Returns the folder that contains the files: `folder`,
+/// `folder`/cifar-10-batches-bin or `folder`/cifar-10-batches-py; nullopt if none
+/// contains any of the six.
 std::optional<std::filesystem::path> cifar10_folder(
     const std::filesystem::path& folder);
 

@@ -16,12 +16,24 @@ namespace {
 using Kind = PickledValue::Kind;
 
 /// What a name of the fixed list stands for.
-enum class Meaning { ordered_dict, tensor, parameter, size, storage_type };
+enum class Meaning {
+  ordered_dict,
+  tensor,
+  parameter,
+  size,
+  storage_type,
+  bag,
+  array,
+  array_type,
+  dtype,
+  encode
+};
 
 struct KnownName {
   std::string_view name;
   Meaning meaning;
   StorageType type = {};
+  Pickled pickled = Pickled::tensors;
 };
 
 // [names]
@@ -41,6 +53,14 @@ constexpr std::array kKnownNames{
     KnownName{"torch.CharStorage", Meaning::storage_type, StorageType::i8},
     KnownName{"torch.ByteStorage", Meaning::storage_type, StorageType::u8},
     KnownName{"torch.BoolStorage", Meaning::storage_type, StorageType::boolean},
+    KnownName{"argparse.Namespace", Meaning::bag},
+    KnownName{
+        "numpy.core.multiarray._reconstruct", Meaning::array, {}, Pickled::arrays},
+    KnownName{
+        "numpy._core.multiarray._reconstruct", Meaning::array, {}, Pickled::arrays},
+    KnownName{"numpy.ndarray", Meaning::array_type, {}, Pickled::arrays},
+    KnownName{"numpy.dtype", Meaning::dtype, {}, Pickled::arrays},
+    KnownName{"_codecs.encode", Meaning::encode, {}, Pickled::arrays},
 };
 // [/names]
 
@@ -48,12 +68,36 @@ constexpr std::array kKnownNames{
   throw std::runtime_error(what);
 }
 
+/// Returns the bytes whose numbers are the code points of a UTF-8 text below 256.
+std::string latin1_of(std::string_view text) {
+  std::string bytes;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const auto lead = static_cast<uint8_t>(text[i]);
+    if (lead < 0x80) {
+      bytes += text[i];
+    } else if ((lead & 0xFE) == 0xC2 && i + 1 < text.size()) {
+      const auto next = static_cast<uint8_t>(text[++i]);
+      bytes += static_cast<char>((lead & 0x03) << 6 | (next & 0x3F));
+    } else {
+      refuse_pickle("has bytes that are not encoded as Latin-1");
+    }
+  }
+  return bytes;
+}
+
 [[noreturn]] void refuse_damaged_pickle() { refuse_pickle("its pickle is damaged"); }
 
-int64_t name_index(const std::string& name) {
-  const auto found = std::find_if(kKnownNames.begin(), kKnownNames.end(),
-                                  [&](const KnownName& k) { return k.name == name; });
+int64_t name_index(const std::string& name, Pickled pickled) {
+  const auto found = std::find_if(
+      kKnownNames.begin(), kKnownNames.end(),
+      [&](const KnownName& k) { return k.name == name && k.pickled == pickled; });
   if (found == kKnownNames.end()) {
+    if (pickled == Pickled::arrays) {
+      refuse_pickle(fmt::format(
+          "contains {}, which is neither an array nor a plain value; fix: download it "
+          "again",
+          printable_text(name)));
+    }
     refuse_pickle(fmt::format(
         "contains {}, which is neither a tensor nor a plain value; fix: save only "
         "state_dicts and numbers, or take the weights out with "
@@ -66,7 +110,8 @@ int64_t name_index(const std::string& name) {
 /// The stack machine.
 class Unpickler {
  public:
-  explicit Unpickler(std::string_view program) : program_(program) {}
+  Unpickler(std::string_view program, Pickled pickled)
+      : program_(program), pickled_(pickled) {}
 
   Pickle run() {
     while (step()) continue;
@@ -161,6 +206,23 @@ class Unpickler {
   }
 
   // What names stand for:
+  void push_name(const std::string& module, const std::string& name) {
+    push_integer(Kind::name, name_index(module + "." + name, pickled_));
+  }
+  void push_global() {
+    const std::string module = take_line();
+    push_name(module, take_line());
+  }
+  void push_named(const std::vector<uint32_t>& parts) {
+    push_name(of_kind(parts[0], Kind::text).text, of_kind(parts[1], Kind::text).text);
+  }
+  /// Options of a run, whose attributes build() ignores.
+  void make_bag(const std::vector<uint32_t>& parts) {
+    const auto name = static_cast<size_t>(of_kind(parts[0], Kind::name).integer);
+    of_kind(parts[1], Kind::tuple);
+    if (kKnownNames[name].meaning != Meaning::bag) refuse_damaged_pickle();
+    push_items(Kind::dict);
+  }
   void call();
   void build();
   void load_storage();
@@ -179,6 +241,7 @@ class Unpickler {
   }
 
   std::string_view program_;
+  const Pickled pickled_;
   size_t at_ = 0, copied_ = 0;  ///< place; pairs copied from lists into dicts
   Pickle pickle_;
   std::vector<uint32_t> stack_;
@@ -228,10 +291,12 @@ bool Unpickler::step() {
       return true;
     case 'X':  // BINUNICODE
     case 'T':  // BINSTRING (Python 2)
+    case 'B':  // BINBYTES
       push_text(take<uint32_t>());
       return true;
     case 0x8C:  // SHORT_BINUNICODE
     case 'U':   // SHORT_BINSTRING (Python 2)
+    case 'C':   // SHORT_BINBYTES
       push_text(take<uint8_t>());
       return true;
     case ')':  // EMPTY_TUPLE
@@ -263,19 +328,17 @@ bool Unpickler::step() {
     case 'u':  // SETITEMS
       extend(Kind::dict, pop_to_mark());
       return true;
-    case 'c': {  // GLOBAL
-      const std::string module = take_line();
-      push_integer(Kind::name, name_index(module + "." + take_line()));
+    case 'c':  // GLOBAL
+      push_global();
       return true;
-    }
-    case 0x93: {  // STACK_GLOBAL
-      const auto parts = pop_some(2);
-      push_integer(Kind::name, name_index(of_kind(parts[0], Kind::text).text + "." +
-                                          of_kind(parts[1], Kind::text).text));
+    case 0x93:  // STACK_GLOBAL
+      push_named(pop_some(2));
       return true;
-    }
     case 'R':  // REDUCE
       call();
+      return true;
+    case 0x81:  // NEWOBJ
+      make_bag(pop_some(2));
       return true;
     case 'b':  // BUILD
       build();
@@ -346,16 +409,38 @@ void Unpickler::call() {
       of_kind(arguments[0], Kind::tuple);
       stack_.push_back(arguments[0]);
       return;
+    case Meaning::array:  // its type, shape and dtype, all of which build() replaces
+      push_items(Kind::array);
+      return;
+    case Meaning::dtype:  // name, and how to copy it
+      require(1);
+      push({Kind::dtype, 0, 0, of_kind(arguments[0], Kind::text).text, {}});
+      return;
+    case Meaning::encode:  // bytes that Python 3 wrote for Python 2; "latin1"
+      require(1);
+      push({Kind::text, 0, 0, latin1_of(of_kind(arguments[0], Kind::text).text), {}});
+      return;
+    case Meaning::bag:
+    case Meaning::array_type:
     case Meaning::storage_type:
-      refuse_pickle(fmt::format("calls {}, which torch.save does not", known.name));
+      refuse_pickle(fmt::format("calls {}, which no such file does", known.name));
   }
 }
 
 /// Ignores an object's attributes: those of a state_dict are the versions of its
-/// modules (`_metadata`), on which no tensor depends.
+/// modules (`_metadata`), on which no tensor depends; those of a dtype of one byte say
+/// nothing. An array's are its version, shape, dtype, order and bytes.
 void Unpickler::build() {
-  pop();
-  of_kind(top(), Kind::dict);
+  const uint32_t state = pop();
+  PickledValue& object = pickle_.values[top()];
+  if (object.kind == Kind::dtype) return;
+  if (object.kind != Kind::array) {
+    of_kind(top(), Kind::dict);
+    return;
+  }
+  const std::vector<uint32_t>& parts = of_kind(state, Kind::tuple).items;
+  if (parts.size() != 5) refuse_damaged_pickle();
+  object.items.assign(parts.begin() + 1, parts.end());
 }
 
 void Unpickler::load_storage() {
@@ -387,9 +472,10 @@ const PickledValue* Pickle::find(const PickledValue& dict, std::string_view key)
   return found;
 }
 
-Pickle read_pickle(std::string_view program) {
-  constexpr size_t kMost = 4 << 20;  // a ResNet50's checkpoint has 60 kB
-  return Unpickler(program.substr(0, kMost)).run();
+Pickle read_pickle(std::string_view program, Pickled pickled) {
+  // A ResNet50's checkpoint has 60 kB, a batch of CIFAR-10 31 MB or, as Latin-1, 46 MB.
+  const size_t most = pickled == Pickled::tensors ? 4 << 20 : 64 << 20;
+  return Unpickler(program.substr(0, most), pickled).run();
 }
 
 std::string printable_text(std::string text) {

@@ -45,12 +45,14 @@ struct PickledValue {
     dict,
     tensor,
     storage,
-    name,  ///< of the fixed list
+    array,  ///< of numpy; items: shape, dtype, whether in Fortran's order, bytes
+    dtype,  ///< of numpy; text: `u1`
+    name,   ///< of the fixed list
   };
   Kind kind = Kind::none;
   int64_t integer = 0;  ///< boolean, integer; index of a tensor, storage or name
   double real = 0;
-  std::string text;
+  std::string text;             ///< or bytes
   std::vector<uint32_t> items;  ///< of a dict: key, value, key, value, …
 };
 
@@ -68,10 +70,14 @@ struct Pickle {
   const PickledValue* find(const PickledValue& dict, std::string_view key) const;
 };
 
+/// What a pickle may name besides plain values.
+enum class Pickled : uint8_t { tensors, arrays };
+
 /// Interprets one pickle at the start of `program`, which may be followed by other
 /// bytes. Throws std::runtime_error with one line, which does not name the file, for a
-/// damaged pickle and for one that names anything but tensors and plain values.
-Pickle read_pickle(std::string_view program);
+/// damaged pickle and for one that names anything but plain values and tensors, or
+/// arrays of numpy.
+Pickle read_pickle(std::string_view program, Pickled pickled = Pickled::tensors);
 
 /// Returns text from a file as one short printable line.
 std::string printable_text(std::string text);

@@ -39,8 +39,10 @@ std::string checksum(const data::TensorFileEntry& entry) {
 }
 
 std::string without_module(std::string name) {
-  for (size_t at; (at = ("." + name).find(".module.")) != std::string::npos;) {
-    name.erase(at, 7);
+  for (const std::string wrapper : {"module.", "_orig_mod."}) {
+    for (size_t at; (at = ("." + name).find("." + wrapper)) != std::string::npos;) {
+      name.erase(at, wrapper.size());
+    }
   }
   return name;
 }

@@ -67,7 +67,8 @@ inline const std::string kMomentum = "optimizer.momentum_buffer.";
 /// Returns the checksum of a tensor's bytes.
 std::string checksum(const data::TensorFileEntry& entry);
 
-/// `features.module.0.weight` → `features.0.weight`: names in files omit wrappers.
+/// `features.module.0.weight` → `features.0.weight`: names in files omit wrappers,
+/// those of DataParallel and DDP (`module`) and of torch.compile (`_orig_mod`).
 std::string without_module(std::string name);
 
 /// Return whether metadata belongs to a checkpoint and whether a tensor belongs to the

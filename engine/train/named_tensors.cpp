@@ -54,8 +54,10 @@ void require_fitting(const Entries& entries,
   for (const auto& [name, tensor] : tensors) {
     const auto found = entries.find(name);
     if (found == entries.end()) {
-      throw std::runtime_error(path + " has no tensor '" + name +
-                               "'; fix: use the -a that it was saved with");
+      const std::string first =
+          entries.empty() ? "" : ", but '" + entries.begin()->first + "'";
+      throw std::runtime_error(path + " has no tensor '" + name + "'" + first +
+                               "; fix: use the -a that it was saved with");
     }
     const data::TensorFileEntry& entry = found->second;
     if (Shape(entry.shape) == tensor.sizes() &&
@@ -118,6 +120,23 @@ std::vector<std::string> other_outputs(const nn::Module& model,
   return names;
 }
 
+/// Lightning's modules, and training loops of one's own, name the network as a member:
+/// `model.conv1.weight`. Removes that if it is all that differs.
+Entries without_member(Entries entries, const std::vector<nn::Named<Tensor>>& tensors) {
+  if (entries.empty() || tensors.empty()) return entries;
+  const std::string member =
+      entries.begin()->first.substr(0, entries.begin()->first.find('.') + 1);
+  const bool differs = !member.empty() && !entries.contains(tensors[0].name) &&
+                       entries.contains(member + tensors[0].name);
+  if (!differs) return entries;
+  Entries plain;
+  for (auto& [name, entry] : entries) {
+    const bool of_network = name.starts_with(member);
+    plain[of_network ? name.substr(member.size()) : name] = std::move(entry);
+  }
+  return plain;
+}
+
 }  // namespace
 
 std::vector<std::string> load_weights(nn::Module& model, const std::string& path,
@@ -131,6 +150,7 @@ std::vector<std::string> load_weights(nn::Module& model, const std::string& path
     entries[name] = std::move(entry);
   }
   auto tensors = all_tensors(model);
+  entries = without_member(std::move(entries), tensors);
   std::vector<std::string> left_out;
   if (classes == Classes::any) left_out = other_outputs(model, entries);
   for (const std::string& name : left_out) {

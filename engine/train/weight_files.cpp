@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
@@ -20,6 +21,12 @@ using Kind = PickledValue::Kind;
 constexpr const char* kOnlyWeights = "load its weights with --pretrained";
 constexpr const char* kTracked = ".num_batches_tracked";
 
+/// Where else than in `state_dict` (main.py, Lightning, timm) checkpoints have weights:
+/// torchvision's references, PyTorch's tutorials, and EMA alone.
+constexpr const char* kStateDicts[] = {"model", "model_state_dict", "model_ema",
+                                       "state_dict_ema", "ema"};
+constexpr const char* kAveraged = "n_averaged";  ///< counter of AveragedModel
+
 bool is_buffer(const std::string& name) {
   return name.ends_with(".running_mean") || name.ends_with(".running_var") ||
          name.ends_with(kTracked);
@@ -34,6 +41,9 @@ class MainPyFile {
     state_dict_ = content_.find(root, "state_dict");
     is_checkpoint_ =
         part == Part::all && state_dict_ && content_.find(root, "optimizer");
+    for (const char* key : kStateDicts) {
+      if (!state_dict_) state_dict_ = content_.find(root, key);
+    }
     if (!state_dict_) state_dict_ = &root;
     list_weights();
     if (is_checkpoint_) list_momentum();
@@ -81,6 +91,7 @@ class MainPyFile {
             fmt::format("'{}' is not a tensor", data::printable_text(name.text)),
             "save model.state_dict()");
       }
+      if (name.text == kAveraged) continue;
       requests_.push_back({name.text, static_cast<size_t>(value.integer)});
       if (!is_buffer(name.text)) parameters_.push_back(name.text);
     }
@@ -226,12 +237,41 @@ class MainPyFile {
   std::vector<std::string> parameters_;  ///< in the optimizer's order
 };
 
+/// Names a file that is no file of weights by what its first bytes say.
+void require_weights(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::string begin(64, '\0');
+  in.read(begin.data(), static_cast<std::streamsize>(begin.size()));
+  begin.resize(static_cast<size_t>(in.gcount()));
+  if (!in.is_open() || in.bad()) return;  // the reader says why
+  const auto refuse = [&](const char* what) {
+    throw std::runtime_error(path + ": " + what);
+  };
+  if (begin.empty()) refuse("is empty; fix: copy or download it again");
+  if (begin.starts_with("version https://git-lfs")) {
+    refuse("is a Git LFS pointer, not the weights; fix: git lfs pull");
+  }
+  begin.erase(0, begin.find_first_not_of("\xef\xbb\xbf \t\r\n"));
+  if (begin.starts_with('<')) {
+    refuse("is a web page (HTML), not the weights; fix: download the file itself");
+  }
+  if (begin.starts_with('{') || begin.starts_with('[')) {
+    refuse("is a JSON text, not the weights; fix: download the file itself");
+  }
+  if (begin.starts_with("\x1f\x8b")) {
+    refuse("is compressed by gzip; fix: unpack it with gunzip or tar -xzf");
+  }
+}
+
 }  // namespace
 
 std::vector<data::TensorFileEntry> read_weight_file(const std::string& path,
                                                     data::Metadata* metadata,
                                                     Part part) {
-  if (!data::is_pth(path)) return data::read_safetensors(path, metadata);
+  if (!data::is_pth(path)) {
+    require_weights(path);
+    return data::read_safetensors(path, metadata);
+  }
   MainPyFile file(path, part);
   metadata->clear();
   if (!file.is_checkpoint()) return file.read();
@@ -246,7 +286,10 @@ std::vector<data::TensorFileEntry> read_weight_file(const std::string& path,
 }
 
 data::Metadata read_weight_metadata(const std::string& path) {
-  if (!data::is_pth(path)) return data::read_safetensors_metadata(path);
+  if (!data::is_pth(path)) {
+    require_weights(path);
+    return data::read_safetensors_metadata(path);
+  }
   MainPyFile file(path);
   return file.is_checkpoint() ? format_header(file.header()) : data::Metadata{};
 }

@@ -1,10 +1,11 @@
 // Weight and checkpoint files: safetensors, and PyTorch's own, which look like
 // safetensors to the rest of the program.
 //
-// A PyTorch file contains a state_dict or the checkpoint of the ImageNet example
-// (main.py): a dict of `epoch`, `arch`, `state_dict`, `best_acc1`, `optimizer` and,
-// since 2022, `scheduler`. The optimizer numbers its parameters in the order of the
-// state_dict.
+// A PyTorch file contains a state_dict, alone or in a dict as `state_dict`, `model`,
+// `model_state_dict` or, alone there, `model_ema`, or the checkpoint of the ImageNet
+// example (main.py): a dict of `epoch`, `arch`, `state_dict`, `best_acc1`, `optimizer`
+// and, since 2022, `scheduler`. The optimizer numbers its parameters in the order of
+// the state_dict.
 #pragma once
 
 #include <string>

@@ -4,27 +4,13 @@
 
 #include <algorithm>
 
+#include "base/program.h"
 #include "gui/app/app.h"
 #include "gui/app/what_if.h"
 #include "gui/model/details.h"
 #include "gui/render/imgui_compat.h"
 
 namespace lockstep::gui {
-
-/// Quotes a word for a shell if it has characters that a shell interprets.
-std::string shell_word(const std::string& word) {
-  constexpr std::string_view kPlain =
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./:@%+-=,";
-  if (!word.empty() && word.find_first_not_of(kPlain) == std::string::npos) return word;
-  std::string quoted = "'";
-  for (const char c : word) {
-    if (c == '\'')
-      quoted += "'\\''";
-    else
-      quoted += c;
-  }
-  return quoted + "'";
-}
 
 namespace {
 

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "base/program.h"
 #include "gui/model/details.h"
 #include "tracer/analysis/steps.h"
 #include "tracer/format/file_io.h"

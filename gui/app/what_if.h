@@ -111,7 +111,5 @@ WhatIfTimes step_times(const App& app);
 
 /// Returns the command that gives the same times: `./lockstep emulate TRACE --mode …`.
 std::string what_if_command(const App& app);
-/// Quotes a word for a shell if it has characters that a shell interprets.
-std::string shell_word(const std::string& word);
 
 }  // namespace lockstep::gui

@@ -106,7 +106,7 @@ WhyAnalysis analyse(const WhySource& source, Work& work) {
         tracer::open_text({source.text, source.owned}, source.name, work);
     analysis.why.summary = tracer::summarize(trace, work, analysis.pieces);
     analysis.why.limit = tracer::limiting_sentence(analysis.why.summary);
-    analysis.why.first_step = tracer::first_step_sentence(analysis.why.summary.train);
+    analysis.why.warm_up = tracer::warm_up_sentence(analysis.why.summary.train);
     analysis.why.mean_train = analysis.why.summary.train.mean_split();
     analysis.why.mean_eval = analysis.why.summary.eval.mean_split();
     for (const tracer::SharedUpdate& update : tracer::find_shared_updates(trace)) {

@@ -40,7 +40,7 @@ struct Why {
   std::vector<PipelinePlaces> pipelines;  ///< by index into Model::steps
   std::string problem;                    ///< why the trace cannot be analysed; else ""
   std::string limit;                      ///< tracer::limiting_sentence
-  std::string first_step;  ///< tracer::first_step_sentence of training, or ""
+  std::string warm_up;                    ///< tracer::warm_up_sentence
   tracer::Split mean_train, mean_eval;
   /// Of a model in host memory (hogwild, locked); sorted by ts.
   std::vector<SharedVersion> versions;

@@ -182,10 +182,10 @@ std::string compared_verdict(const std::vector<OpenTrace*>& traces) {
   const std::string said = tracer::verdict_sentence(runs);
   const bool several = traces[0]->model->steps.size() > 1;
   if (said.empty() || !several || said.starts_with("No verdict")) return said;
-  const bool slow_first = std::ranges::any_of(
-      traces, [](const OpenTrace* trace) { return !trace->why->first_step.empty(); });
-  return fmt::format("Mean of all steps{}: {}",
-                     slow_first ? ", with the slow first ones" : "", said);
+  const bool warm_up = std::ranges::any_of(
+      traces, [](const OpenTrace* trace) { return !trace->why->warm_up.empty(); });
+  return fmt::format("Mean of all steps{}: {}", warm_up ? " after the warm-up" : "",
+                     said);
 }
 
 /// The widths of the table's columns, in points.

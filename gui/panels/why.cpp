@@ -265,7 +265,7 @@ void fill_column(WhyColumn& column, App& app, const tracer::StepSummary& step,
   const tracer::Summary* single = single_of(app);
   const bool several = trace.model->steps.size() > 1;
   const std::string mean =
-      several ? fmt::format("Mean of {} steps: ", summary.train.steps.size()) : "";
+      several ? fmt::format("Mean of {} steps: ", summary.train.warm().size()) : "";
   const auto of_all = [&](const std::string& text) {
     return text.empty() ? text : mean + text;
   };
@@ -284,13 +284,13 @@ void fill_column(WhyColumn& column, App& app, const tracer::StepSummary& step,
   };
   if (!low) limits();
   column.say(tracer::help_sentence(step, summary), Type::strong, t.text);
-  if (!low) column.say(trace.why->first_step, Type::body, t.dim);
+  if (!low) column.say(trace.why->warm_up, Type::body, t.dim);
   static const tracer::Split none;
   column.rows(step.split, several ? trace.why->mean_of(step) : none, !low);
   if (low) {
     column.skip(6);
     limits();
-    column.say(trace.why->first_step, Type::body, t.dim);
+    column.say(trace.why->warm_up, Type::body, t.dim);
   }
   const size_t devices = step.split.devices.size();
   if (devices > 1 && devices <= kMostBars) column.devices(step.split);

@@ -64,7 +64,8 @@ std::string details(const TestResult& test) {
   if (!test.trace.empty()) {
     const std::string at =
         test.event >= 0 ? fmt::format(" --at '#{}'", test.event) : "";
-    text += fmt::format("    {:<9} {} view {}{}\n", "see", program(), test.trace, at);
+    text += fmt::format("    {:<9} {} view {}{}\n", "see", program(),
+                        shell_word(test.trace), at);
   }
   return text;
 }

@@ -83,9 +83,8 @@ std::string lesson_command(const std::string& words) {
 }
 
 void name_workspace_in_commands(const std::string& path) {
-  const bool plain = path.find_first_of(" \t'\"$&;()*?\\") == std::string::npos;
   named() = path;
-  flag() = path.empty() ? "" : " --workspace " + (plain ? path : "'" + path + "'");
+  flag() = path.empty() ? "" : " --workspace " + shell_word(path);
 }
 
 const std::string& workspace_in_commands() { return named(); }
@@ -143,7 +142,14 @@ std::string Workspace::exercise(const Lesson& lesson) const {
   const std::string check = fmt::format("check {}", lesson.number);
   replace_all(text, "./lockstep lesson " + check, lesson_command(check));
   replace_all(text, "./lockstep ", program() + " ");
-  replace_all(text, "workspace/" + lesson.slug, typed(folder(lesson)));
+  const std::string here = "workspace/" + lesson.slug;
+  for (size_t at = 0; (at = text.find(here, at)) != text.npos;) {
+    const size_t end = std::min(text.find_first_of(" \n", at), text.size());
+    const std::string rest = text.substr(at + here.size(), end - at - here.size());
+    const std::string path = shell_word(typed(folder(lesson)) + rest);
+    text.replace(at, end - at, path);
+    at += path.size();
+  }
   return text;
 }
 

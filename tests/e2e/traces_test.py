@@ -75,10 +75,11 @@ class Traces(TempTest):  # first
         text, _ = run("emulate", self.files["resnet18", "dp"], "-o", out)
         trace = read_trace(out)
         self.assertEqual(trace["lockstep"]["clock"], "emulated")
-        self.assertIn("assumed: each kernel takes its CPU time on a device with its "
-                      "own hardware; the host keeps its recorded pace but wakes up "
-                      "within 20 µs; copies: 12 GB/s + 10 µs, one at a time out of a "
-                      "device and one at a time into it\n", text)
+        self.assertIn("assumed (--json says all): - each kernel takes its CPU time on "
+                      "a device with its own hardware; the host keeps its recorded "
+                      "pace but wakes up within 20 µs; copies: 12 GB/s + 10 µs, one at "
+                      "a time out of a device and one at a time into it training",
+                      " ".join(text.split()))
         self.assertIn(f"=> trace written: {out} (3 steps)\n", text)
         # The host's pace is recorded: in one step a thread may have had no core.
         self.assertTrue(any(self.overlaps(trace, step) for step in (1, 2, 3)))

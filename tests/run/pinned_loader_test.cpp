@@ -1,7 +1,10 @@
 // The batches of a run on a GPU are in memory that the GPU reads by itself.
 #include <gtest/gtest.h>
 
+#include <cstddef>
 #include <cstdlib>
+#include <memory>
+#include <vector>
 
 #include "engine/backends/backend.h"
 #include "engine/backends/load_cuda.h"
@@ -21,7 +24,10 @@ struct MemoryOnly : runtime::Driver {
   void reduce(void*, Device, const void*, Device, int64_t, DType, ReduceOp) override {}
   runtime::PinnedMemory* pinned_memory() override { return &memory; }
 
-  runtime::PinnedMemory memory{[](size_t bytes) { return std::malloc(bytes); }};
+  std::vector<std::unique_ptr<std::byte[]>> blocks;
+  runtime::PinnedMemory memory{[this](size_t bytes) {
+    return blocks.emplace_back(std::make_unique<std::byte[]>(bytes)).get();
+  }};
 };
 
 struct NoKernels : Backend {

@@ -109,6 +109,15 @@ TEST(GpuTrace, OnlyDevicesThatShareAGpuWaitForEachOthersKernels) {
   StepSummary step;
   step.length = step.path = 1'000;
   step.path_shares = {{kWaitingForGpu, 600}, {"backward", 400}};
+  step.split.step = 1'000;
+  step.split.known = true;
+  step.split.devices.resize(2);
+  for (DeviceSplit& device : step.split.devices) {
+    device.spent[Spent::gpu] = 600;
+    device.spent[Spent::computing] = 400;
+  }
+  step.split.spent[Spent::gpu] = 1'200;
+  step.split.spent[Spent::computing] = 800;
   summary.train.steps = {step};
   summary.processor = Processor::shared_gpus;
   EXPECT_TRUE(mentions(help_sentence(step, summary), "One GPU per device"));
@@ -118,7 +127,7 @@ TEST(GpuTrace, OnlyDevicesThatShareAGpuWaitForEachOthersKernels) {
   EXPECT_TRUE(mentions(help_sentence(step, summary), "larger batch"));
   EXPECT_FALSE(mentions(help_sentence(step, summary), "One GPU per device"));
   EXPECT_FALSE(mentions(limiting_sentence(summary), "share"));
-  EXPECT_TRUE(mentions(limiting_sentence(summary), "fewer launches per image"));
+  EXPECT_TRUE(mentions(limiting_sentence(summary), "a larger batch"));
   summary.devices = 1;
   EXPECT_TRUE(mentions(limiting_sentence(summary), "the device waits for the GPU"));
 }

@@ -367,8 +367,8 @@ TEST(Profiles, NvlinkIsNotSlowerThanPcie) {
   for (const char* mode : {"dp", "ddp"}) {
     for (const double compute_scale : {1.0, 100.0}) {
       const int64_t fast = length_of_step(on_hardware(mode, 4, nvlink, compute_scale));
-      for (const char* name : {"v100-pcie", "p100-pcie", "pcie3-switch", "two-sockets",
-                               "nvlink-pairs-2080ti"}) {
+      for (const char* name :
+           {"v100-pcie", "p100-pcie", "pcie3-switch", "two-sockets"}) {
         EXPECT_LE(fast,
                   length_of_step(on_hardware(mode, 4, profile(name), compute_scale)))
             << mode << " " << name;

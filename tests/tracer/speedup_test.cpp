@@ -5,13 +5,23 @@
 
 #include <numeric>
 
+#include "tracer/analysis/steps.h"
+
 namespace lockstep::tracer {
 namespace {
 
 using Shares = std::vector<PathShare>;
 
-/// A run on `devices` devices; the longest path of its step has these shares (ns), no
-/// gaps.
+Spent class_of(const std::string& what) {
+  for (size_t i = 0; i < kSpents; ++i) {
+    if (what == words_of(static_cast<Spent>(i)).name) return static_cast<Spent>(i);
+  }
+  if (what == reasons::all_reduce) return Spent::collectives;
+  return is_computing(what) ? Spent::computing : Spent::other;
+}
+
+/// A run on `devices` devices that all do the same; the longest path of its step has
+/// these shares (ns), no gaps.
 Summary of_devices(int64_t devices, const Shares& shares) {
   Summary summary;
   summary.clock = "emulated";
@@ -28,6 +38,16 @@ Summary of_devices(int64_t devices, const Shares& shares) {
     }
   }
   step.kernel_wall = step.kernel_cpu;
+  step.split.step = step.length;
+  step.split.known = true;
+  step.split.devices.resize(devices);
+  for (const PathShare& share : shares) {
+    const Spent spent = class_of(share.what);
+    for (DeviceSplit& device : step.split.devices) {
+      device.spent[spent] += share.nanoseconds;
+      step.split.spent[spent] += share.nanoseconds;
+    }
+  }
   for (int64_t device = 0; device < devices; ++device) {
     step.computing[device] = step.kernel_cpu / devices;
   }
@@ -125,13 +145,15 @@ std::string said_of(const std::string& what, int64_t nanoseconds, int64_t device
 
 TEST(Sentence, NamesACauseOnlyFromATenthOfAStepOn) {
   const std::pair<const char*, const char*> kSentences[] = {
-      {"waiting for a core", "path of a step waits for a core"},
+      {"waiting for a core", "devices wait for a core for 11 % of their time"},
       {"host", "the host is the bottleneck"},
       {"replicate", "packing the model and copying it"},
       {"reduce", "summing the gradients on device 0"},
       {"all_reduce", "the all-reduce of the gradients"},
-      {"bucket copies", "copying the means from the buckets"},
-      {"waiting for ranks", "path of a step waits for ranks"},
+      {"bucket copies", "--gradient-as-bucket-view"},
+      {"loader", "the loader is the bottleneck: for 11 % of their time"},
+      {"imbalance", "for 11 % of their time, devices wait for others"},
+      {"waiting for the lock", "--mode hogwild"},
       {"gather", "`gather`"}};
   for (const auto& [what, words] : kSentences) {
     EXPECT_NE(said_of(what, 110).find(words), std::string::npos) << said_of(what, 110);
@@ -190,10 +212,9 @@ TEST(SpeedupSentence, TakesTheRunOfOneDeviceOrSaysThatItEstimates) {
       "4 devices are 2.00x as fast as one: the mean step takes 500 ns, on one device "
       "1.00 µs.");
   const std::string estimated = speedup_sentence(four);
-  EXPECT_EQ(estimated.find(
-                "Estimated from the kernels' times: 4 devices are 3.20x as "
-                "fast as one, at best. Their kernels of forward, loss and backward add "
-                "up to 1.60 µs a step, which takes 500 ns;"),
+  EXPECT_EQ(estimated.find("Estimated: 4 devices are 3.20x as fast as one that ran the "
+                           "same kernels without a gap. Those of forward, loss and "
+                           "backward take 1.60 µs of time a step, which takes 500 ns;"),
             0u)
       << estimated;
   const Summary slow = of_devices(4, {{"backward", 400}, {"replicate", 1600}});
@@ -242,31 +263,36 @@ TEST(SpeedupSentence, DoesNotCompareOtherWork) {
   EXPECT_EQ(speedup_sentence(other), "") << "other programs used the cores";
 }
 
-StepGroup group_of(const std::vector<int64_t>& lengths) {
-  StepGroup group;
-  for (const int64_t length : lengths) group.steps.emplace_back().length = length;
-  return group;
+TEST(WarmUp, IsNamedAndInNoMean) {
+  StepGroup group = one_device().train;
+  group.steps.assign(4, group.steps[0]);
+  EXPECT_EQ(warm_up_sentence(group), "");
+  group.steps[0].length = 3'200;
+  group.steps[0].warm_up = true;
+  EXPECT_EQ(group.mean_length(), 1'000);
+  EXPECT_EQ(group.mean_path()[0].nanoseconds, 699) << "3 x 700 / 3, rounded down";
+  EXPECT_EQ(warm_up_sentence(group),
+            "The first step took 3.20 µs, 3.2 times the mean of the other 3: a "
+            "warm-up, which is in no mean.");
 }
 
-TEST(FirstStep, IsNamedIfItIsAnOutlier) {
-  EXPECT_EQ(
-      first_step_sentence(
-          group_of({3'200'000'000, 1'000'000'000, 1'100'000'000, 1'200'000'000})),
-      "The first step took 3.20 s, 2.9 times the median of the other 3; the means "
-      "include it.");
-  EXPECT_EQ(first_step_sentence(group_of({3'000'000, 1'000'000})),
-            "The first step took 3.00 ms, 3.0 times the other one; the means include "
-            "it.");
+/// Returns whether the first of these steps is a warm-up.
+bool warms_up(const std::vector<int64_t>& lengths) {
+  std::vector<Step> steps;
+  for (const int64_t length : lengths) steps.emplace_back().last_end = length;
+  mark_warm_up(steps);
+  for (size_t i = 1; i < steps.size(); ++i) EXPECT_FALSE(steps[i].warm_up);
+  return !steps.empty() && steps[0].warm_up;
 }
 
-TEST(FirstStep, IsNotNamedIfItIsLikeTheOthers) {
-  EXPECT_EQ(first_step_sentence(group_of({})), "");
-  EXPECT_EQ(first_step_sentence(group_of({5'000})), "");
-  EXPECT_EQ(first_step_sentence(group_of({1'500, 1'000})), "") << "not more than 1.5x";
-  EXPECT_NE(first_step_sentence(group_of({1'501, 1'000})), "");
-  EXPECT_EQ(first_step_sentence(group_of({1'000, 9'000, 1'000})), "")
-      << "another step is the outlier";
-  EXPECT_EQ(first_step_sentence(group_of({1'000, 0})), "");
+TEST(WarmUp, IsAFirstStepThatTakesMuchLonger) {
+  EXPECT_TRUE(warms_up({3'200, 1'000, 1'100, 1'200}));
+  EXPECT_FALSE(warms_up({}));
+  EXPECT_FALSE(warms_up({5'000}));
+  EXPECT_FALSE(warms_up({1'500, 1'000})) << "not more than 1.5x";
+  EXPECT_TRUE(warms_up({1'501, 1'000}));
+  EXPECT_FALSE(warms_up({1'000, 9'000, 1'000})) << "not the first";
+  EXPECT_FALSE(warms_up({1'000, 0}));
 }
 
 }  // namespace

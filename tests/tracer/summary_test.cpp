@@ -168,32 +168,42 @@ Trace with_slow_backward(int64_t more) {
   return trace;
 }
 
-TEST(Sentence, NamesTheLargestExposedShare) {
-  Trace queue = quiet();
-  event_at(queue, NamedTrace(queue), "aten::linear@cpu:1").args["queued_us"] = 1'000.0;
-  EXPECT_NE(limiting_sentence(summarize(queue)).find("waits for a core"),
-            std::string::npos);
-  EXPECT_NE(limiting_sentence(summarize(quiet())).find("`d2h`"), std::string::npos);
+TEST(Sentence, NamesTheLargestClassOfTheDevicesTime) {
+  const Split split = summarize(quiet()).train.mean_split();
+  const auto& times = split.spent.times;  // after `computing`
+  const auto most = std::max_element(times.begin() + 1, times.end()) - times.begin();
+  const char* name = words_of(static_cast<Spent>(most)).name;
+  EXPECT_NE(limiting_sentence(summarize(quiet())).find(name), std::string::npos)
+      << limiting_sentence(summarize(quiet()));
+}
+
+/// Two devices that spend 60 % of their time in this class.
+Summary mostly(Spent spent) {
+  StepSummary step;
+  step.length = step.path = step.split.step = 100;
+  step.path_shares = {{"backward", 100}};
+  step.split.known = true;
+  step.split.devices.resize(2);
+  for (DeviceSplit& device : step.split.devices) {
+    device.spent[spent] = 60;
+    device.spent[Spent::computing] = 40;
+  }
+  step.split.spent[spent] = 120;
+  step.split.spent[Spent::computing] = 80;
+  Summary summary;
+  summary.devices = 2;
+  summary.train.steps = {step};
+  return summary;
 }
 
 TEST(Sentence, OfAnAllReduceWithoutTimedMessagesSaysWhatItCannotTell) {
-  for (const bool unseen : {true, false}) {
-    StepSummary step;
-    step.length = 100;
-    step.path_shares = {{"all_reduce", 60}, {"backward", 40}};
-    CollectiveTime bucket;
-    bucket.bucket = 0, bucket.took = 60, bucket.exposed = 60, bucket.unseen = unseen;
-    step.collectives = {bucket};
-    Summary summary;
-    summary.devices = 2;
-    summary.train.steps = {step};
-    const std::string text = limiting_sentence(summary);
-    ASSERT_NE(text.find("the all-reduce of the gradients"), std::string::npos) << text;
-    EXPECT_EQ(text.find("no conclusion how much of this is waiting for another rank") !=
-                  std::string::npos,
-              unseen)
-        << text;
-  }
+  const std::string timed = limiting_sentence(mostly(Spent::collectives)),
+                    unseen = limiting_sentence(mostly(Spent::undivided));
+  EXPECT_NE(timed.find("the all-reduce of the gradients"), timed.npos) << timed;
+  EXPECT_NE(unseen.find("they transfer, or wait for another rank"), unseen.npos)
+      << unseen;
+  EXPECT_NE(unseen.find("the trace does not say"), unseen.npos) << unseen;
+  EXPECT_EQ(timed.find("does not say"), timed.npos) << timed;
 }
 
 TEST(Sentence, BlamesNoDeviceWhenOtherProgramsUsedTheCores) {

@@ -1,5 +1,6 @@
-// One sentence about what limits the devices, computed from the longest path:
-// a step waits only for what is on this path; everything else costs nothing.
+// One sentence about what limits the devices. Of several devices, the class decides
+// that takes the most of their time besides computing (split.h); of one, the longest
+// path.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +8,7 @@
 #include <set>
 
 #include "base/units.h"
+#include "tracer/analysis/advice.h"
 #include "tracer/analysis/speedup.h"
 #include "tracer/analysis/summary.h"
 #include "tracer/format/keys.h"
@@ -15,7 +17,7 @@ namespace lockstep::tracer {
 
 namespace {
 
-/// Shares of the path below this, other than computing, are not mentioned.
+/// Shares of the time below this, other than computing, are not mentioned.
 constexpr double kWorthMentioning = 0.10;
 
 /// A kernel starts once it has its cores and then computes: its wall time is
@@ -31,103 +33,87 @@ constexpr double kPays = 0.75;
 /// Above this ratio, the CPU time of all kernels explains a missing speedup.
 constexpr double kLongerKernels = 1.15;
 
-/// Returns true if the trace cannot tell the reduction from waiting for ranks.
-bool any_unseen(const StepGroup& group) {
-  return std::any_of(
-      group.steps.begin(), group.steps.end(), [](const StepSummary& step) {
-        return std::any_of(step.collectives.begin(), step.collectives.end(),
-                           [](const CollectiveTime& time) {
-                             return time.unseen && time.bucket != kNone;
-                           });
-      });
+/// Returns " (prepared by 2 workers)", or "" if that is not recorded.
+std::string by_workers(const Summary& summary) {
+  const int64_t count = summary.train.utilisation.worker_count;
+  if (count == 0) return "";
+  return fmt::format(" (prepared by {} worker{})", count, count == 1 ? "" : "s");
 }
 
 /// Returns the sentence about the loader if at least half of the host's part of the
 /// path is waiting for batches; else "".
 std::string explain_loader(const Summary& summary, double of_path) {
-  const Utilisation& use = summary.train.utilisation;
-  const double waited = use.data.value_or(0);
+  const double waited = summary.train.utilisation.data.value_or(0);
   if (waited < of_path / 2) return {};
-  const std::string workers =
-      use.worker_count == 0
-          ? ""
-          : fmt::format(" (prepared by {} worker{})", use.worker_count,
-                        use.worker_count == 1 ? "" : "s");
   return fmt::format(
       "the loader is the bottleneck: during {} of a step, the host waits for the next "
-      "batch{}; more workers (`-j`), if there are cores for them, prepare it earlier",
-      percent(waited), workers);
+      "batch{}",
+      percent(waited), by_workers(summary));
 }
 
-/// Returns what a share of the path means, and what would reduce it.
-std::string explain(const std::string& what, const std::string& share,
-                    const Summary& summary) {
-  const auto moved = [&] {
-    const auto& group = summary.train;
-    const auto found = group.bytes_by_why.find(what);
-    const auto steps = static_cast<int64_t>(group.steps.size());
-    return human_bytes(found == group.bytes_by_why.end() ? 0 : found->second / steps);
-  };
-  if (what == kWaitingForGpu) {
-    return fmt::format(
-        "for {} of its length, the longest path of a step waits for the GPU: {}", share,
-        summary.processor == Processor::shared_gpus
-            ? "a kernel's launch takes time, and devices that share a GPU may wait for "
-              "each other's kernels"
-            : "a kernel's launch takes time; a larger batch needs fewer launches per "
-              "image");
+/// Returns the bytes that move in a step for a reason.
+std::string moved(const std::string& why, const StepGroup& group) {
+  const auto found = group.bytes_by_why.find(why);
+  const auto steps = static_cast<int64_t>(group.steps.size());
+  return human_bytes(found == group.bytes_by_why.end() ? 0 : found->second / steps);
+}
+
+/// Returns what a class of time means that takes `share` of the devices' time.
+std::string explain(Spent spent, const std::string& share, const Summary& summary) {
+  const StepGroup& group = summary.train;
+  switch (spent) {
+    case Spent::gpu:
+      return fmt::format("devices wait for the GPU for {} of their time: {}", share,
+                         summary.processor == Processor::shared_gpus
+                             ? "a kernel's launch takes time, and devices that share a "
+                               "GPU may wait for each other's kernels"
+                             : "a kernel's launch takes time");
+    case Spent::core:
+      return fmt::format(
+          "devices wait for a core for {} of their time: they share too few cores, and "
+          "more devices will not help",
+          share);
+    case Spent::host:
+      return fmt::format(
+          "the host is the bottleneck: for {} of their time, devices wait for its next "
+          "launch",
+          share);
+    case Spent::loader:
+      return fmt::format(
+          "the loader is the bottleneck: for {} of their time, devices wait for the "
+          "next batch{}",
+          share, by_workers(summary));
+    case Spent::replicate:
+      return fmt::format(
+          "packing the model and copying it to the replicas ({} a step) takes {} of "
+          "the "
+          "devices' time, whatever the batch size",
+          moved(reasons::replicate, group), share);
+    case Spent::reduce:
+      return fmt::format(
+          "summing the gradients on device 0 ({} a step) takes {} of the devices' time",
+          moved(reasons::reduce, group), share);
+    case Spent::collectives:
+      return fmt::format(
+          "the all-reduce of the gradients ({} a step, over all ranks) takes {} of the "
+          "devices' time in which they do not compute",
+          moved(reasons::all_reduce, group), share);
+    case Spent::imbalance:
+      return fmt::format("for {} of their time, devices wait for others that compute",
+                         share);
+    case Spent::undivided:
+      return fmt::format(
+          "for {} of their time, devices are in collectives ({} a step, over all "
+          "ranks) "
+          "whose messages were not timed: they transfer, or wait for another rank",
+          share, moved(reasons::all_reduce, group));
+    case Spent::lock:
+      return fmt::format("for {} of their time, workers wait for the lock of the model",
+                         share);
+    default:
+      return fmt::format("`{}` takes {} of the devices' time", words_of(spent).name,
+                         share);
   }
-  if (what == kWaitingForCore) {
-    return fmt::format(
-        "for {} of its length, the longest path of a step waits for a core: the "
-        "devices share too few cores, and more devices will not help",
-        share);
-  }
-  if (what == "host") {
-    return fmt::format(
-        "the host is the bottleneck: for {} of its length, the longest path of a step "
-        "waits for the next launch; a larger batch needs fewer launches per image",
-        share);
-  }
-  if (what == "replicate") {
-    return fmt::format(
-        "packing the model and copying it to the replicas ({} a step) takes {} of the "
-        "longest path of a step; its time does not depend on the batch size, so a "
-        "larger batch amortizes "
-        "it better",
-        moved(), share);
-  }
-  if (what == "reduce") {
-    return fmt::format(
-        "summing the gradients on device 0 ({} a step) takes {} of the longest path of "
-        "a step",
-        moved(), share);
-  }
-  if (what == "all_reduce") {
-    return fmt::format(
-        "the all-reduce of the gradients ({} a step, over all ranks) is on the longest "
-        "path for {} of its length: it continues after backward has ended{}",
-        moved(), share,
-        any_unseen(summary.train)
-            ? "; no conclusion how much of this is waiting for another rank: the times "
-              "of its messages were not measured"
-            : "");
-  }
-  if (what == "bucket copies") {
-    return fmt::format(
-        "copying the means from the buckets back to the gradients takes {} of the "
-        "longest path of a step; "
-        "--gradient-as-bucket-view avoids it",
-        share);
-  }
-  if (what == "waiting for ranks") {
-    return fmt::format(
-        "for {} of its length, the longest path of a step waits for ranks: some reach "
-        "the same collective later",
-        share);
-  }
-  return fmt::format("`{}` ({} a step) takes {} of the longest path of a step", what,
-                     moved(), share);
 }
 
 /// One device shares nothing, so the sentence does not mention sharing.
@@ -150,12 +136,35 @@ std::string explain_one_device(const std::string& what, const std::string& share
   return fmt::format("`{}` takes {} of a step, while the device waits", what, share);
 }
 
+/// Returns what takes the most of a step besides computing, or "" if it is little.
+std::string limit_of_one(const Summary& summary, double whole) {
+  for (const PathShare& share : summary.train.mean_path()) {  // largest first
+    const double part = static_cast<double>(share.nanoseconds) / whole;
+    if (is_computing(share.what) || part < kWorthMentioning) continue;
+    std::string loader;
+    if (share.what == "host") loader = explain_loader(summary, part);
+    if (!loader.empty()) return loader + "." + std::string(words_of(Remedy::loader));
+    return explain_one_device(share.what, percent(part)) + ".";
+  }
+  return "";
+}
+
+/// Returns the same of several devices, and what would help.
+std::string limit_of_several(const Summary& summary) {
+  const StepGroup& train = summary.train;
+  const Split split = train.mean_split();
+  const auto cause = main_cause(split, train.mean_path(), train.pipelines(), summary);
+  if (!cause || cause->of_time < kWorthMentioning) return "";
+  return explain(cause->classes.front(), percent(cause->of_largest), summary) + "." +
+         std::string(words_of(cause->remedy));
+}
+
 /// Returns the CPU time (GPU time) of forward, loss and backward in a step, in ns.
 double computing_cpu(const StepGroup& group) {
   double cpu = 0;
-  for (const StepSummary& step : group.steps) {
-    cpu += static_cast<double>(step.computing_cpu) /
-           static_cast<double>(group.steps.size());
+  for (const auto* step : group.warm()) {
+    cpu += static_cast<double>(step->computing_cpu) /
+           static_cast<double>(group.warm().size());
   }
   return cpu;
 }
@@ -233,9 +242,9 @@ bool is_shared_computing(std::string_view what) {
 
 double wall_over_cpu(const StepGroup& group) {
   double wall = 0, cpu = 0;
-  for (const StepSummary& step : group.steps) {
-    wall += static_cast<double>(step.kernel_wall);
-    cpu += static_cast<double>(step.kernel_cpu);
+  for (const auto* step : group.warm()) {
+    wall += static_cast<double>(step->kernel_wall);
+    cpu += static_cast<double>(step->kernel_cpu);
   }
   return cpu > 0 ? wall / cpu : 1;
 }
@@ -255,22 +264,15 @@ bool does_the_same_work(const Summary& summary, const Summary& single) {
          single.train.mean_length() > 0;
 }
 
-std::string first_step_sentence(const StepGroup& group) {
-  if (group.steps.size() < 2) return {};
+std::string warm_up_sentence(const StepGroup& group) {
+  const int64_t usual = group.mean_length();
+  if (group.steps.empty() || !group.steps.front().warm_up || usual <= 0) return {};
   const int64_t first = group.steps.front().length;
-  std::vector<int64_t> others;
-  for (size_t i = 1; i < group.steps.size(); ++i) {
-    others.push_back(group.steps[i].length);
-  }
-  const size_t half = others.size() / 2;
-  std::nth_element(others.begin(), others.begin() + half, others.end());
-  const auto median = static_cast<double>(others[half]);
-  if (median <= 0 || static_cast<double>(first) <= kColdStep * median) return {};
-  return fmt::format("The first step took {}, {:.1f} times {}; the means include it.",
-                     human_time(first), static_cast<double>(first) / median,
-                     others.size() == 1
-                         ? "the other one"
-                         : fmt::format("the median of the other {}", others.size()));
+  const size_t others = group.steps.size() - 1;
+  return fmt::format(
+      "The first step took {}, {:.1f} times {}: a warm-up, which is in no mean.",
+      human_time(first), static_cast<double>(first) / static_cast<double>(usual),
+      others == 1 ? "the other one" : fmt::format("the mean of the other {}", others));
 }
 
 std::string speedup_sentence(const Summary& summary, const Summary* single) {
@@ -290,11 +292,12 @@ std::string speedup_sentence(const Summary& summary, const Summary* single) {
   const auto alone = std::llround(computing_cpu(summary.train));
   if (alone <= 0) return {};
   return fmt::format(
-      "Estimated from the kernels' {}: {} are {} as one, at best. Their kernels of "
-      "forward, loss and backward add up to {} a step, which takes {}; one device, "
-      "with larger kernels, may need less: compare with its trace.",
-      summary.imported || summary.clock == values::emulated ? "times" : "CPU time",
-      devices_of(summary), as_fast(alone, step), human_time(alone), human_time(step));
+      "Estimated: {} are {} as one that ran the same kernels without a gap. Those of "
+      "forward, loss and backward take {} of {} a step, which takes {}; one device has "
+      "larger kernels, and gaps of its own: compare with its trace.",
+      devices_of(summary), as_fast(alone, step), human_time(alone),
+      summary.imported || summary.clock == values::emulated ? "time" : "CPU time",
+      human_time(step));
 }
 
 std::string limiting_sentence(const Summary& summary, const Summary* single) {
@@ -336,17 +339,9 @@ std::string limiting_sentence(const Summary& summary, const Summary* single) {
            "ranks make steps at their own pace, so no path leads through a step and no "
            "bottleneck is named.";
   }
-  for (const PathShare& share : shares) {  // largest first
-    const double part = static_cast<double>(share.nanoseconds) / whole;
-    if (is_computing(share.what) || part < kWorthMentioning) continue;
-    std::string text;
-    if (share.what == "host") text = explain_loader(summary, part);
-    if (text.empty()) {
-      text = summary.devices == 1 ? explain_one_device(share.what, percent(part))
-                                  : explain(share.what, percent(part), summary);
-    }
-    return gained + clock + text + ".";
-  }
+  const std::string text =
+      summary.devices == 1 ? limit_of_one(summary, whole) : limit_of_several(summary);
+  if (!text.empty()) return gained + clock + text;
   return gained + clock + nothing_stands_out(summary, single, exposed / whole) + ".";
 }
 

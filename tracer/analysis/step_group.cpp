@@ -13,10 +13,18 @@ void sort_shares(std::vector<PathShare>& shares) {
                    });
 }
 
+std::vector<const StepSummary*> StepGroup::warm() const {
+  std::vector<const StepSummary*> warm;
+  for (const StepSummary& step : steps) {
+    if (!step.warm_up) warm.push_back(&step);
+  }
+  return warm;
+}
+
 int64_t StepGroup::mean_length() const {
   int64_t total = 0;
-  for (const StepSummary& step : steps) total = add_within_range(total, step.length);
-  return steps.empty() ? 0 : total / static_cast<int64_t>(steps.size());
+  for (const auto* step : warm()) total = add_within_range(total, step->length);
+  return steps.empty() ? 0 : total / static_cast<int64_t>(warm().size());
 }
 
 int64_t StepGroup::mean_period() const {
@@ -26,21 +34,21 @@ int64_t StepGroup::mean_period() const {
 
 int64_t StepGroup::mean_overhang() const {
   int64_t total = 0;
-  for (const StepSummary& step : steps) total = add_within_range(total, step.overhang);
-  return steps.empty() ? 0 : total / static_cast<int64_t>(steps.size());
+  for (const auto* step : warm()) total = add_within_range(total, step->overhang);
+  return steps.empty() ? 0 : total / static_cast<int64_t>(warm().size());
 }
 
 std::vector<NamedPhase> StepGroup::mean_phases() const {
   std::vector<const std::vector<NamedPhase>*> all;
-  for (const StepSummary& step : steps) all.push_back(&step.phases);
+  for (const auto* step : warm()) all.push_back(&step->phases);
   return tracer::mean_phases(all);
 }
 
 std::vector<PathShare> StepGroup::mean_path() const {
   std::vector<PathShare> mean;
-  const auto count = static_cast<int64_t>(steps.size());
-  for (const StepSummary& step : steps) {
-    for (const auto& [what, nanoseconds] : step.path_shares) {
+  const auto count = static_cast<int64_t>(warm().size());
+  for (const auto* step : warm()) {
+    for (const auto& [what, nanoseconds] : step->path_shares) {
       auto sum = std::find_if(mean.begin(), mean.end(),
                               [&](const PathShare& s) { return s.what == what; });
       if (sum == mean.end()) sum = mean.insert(sum, {what, 0});
@@ -62,14 +70,14 @@ std::vector<PathShare> StepGroup::mean_parts() const {
 
 Split StepGroup::mean_split() const {
   std::vector<const Split*> splits;
-  for (const StepSummary& step : steps) splits.push_back(&step.split);
+  for (const auto* step : warm()) splits.push_back(&step->split);
   return tracer::mean_split(splits);
 }
 
 std::vector<const Pipeline*> StepGroup::pipelines() const {
   std::vector<const Pipeline*> found;
-  for (const StepSummary& step : steps) {
-    if (step.pipeline != nullptr) found.push_back(step.pipeline.get());
+  for (const auto* step : warm()) {
+    if (step->pipeline != nullptr) found.push_back(step->pipeline.get());
   }
   return found;
 }
@@ -82,12 +90,12 @@ std::vector<MeanCollective> StepGroup::mean_collectives() const {
 
 std::vector<MeanRank> StepGroup::mean_ranks() const {
   std::map<int64_t, MeanRank> ranks;
-  const auto count = static_cast<int64_t>(steps.size());
-  for (const StepSummary& step : steps) {
-    for (const auto& [rank, length] : step.rank_lengths) {
+  const auto count = static_cast<int64_t>(warm().size());
+  for (const auto* step : warm()) {
+    for (const auto& [rank, length] : step->rank_lengths) {
       ranks[rank].length = add_within_range(ranks[rank].length, length / count);
     }
-    for (const CollectiveTime& time : step.collectives) {
+    for (const CollectiveTime& time : step->collectives) {
       CollectiveTime& sum = ranks[time.rank].together;
       const bool known = sum.bytes != kNone && time.bytes != kNone;
       sum.bytes = known ? add_within_range(sum.bytes, time.bytes / count) : kNone;
@@ -107,9 +115,9 @@ std::vector<MeanRank> StepGroup::mean_ranks() const {
 
 double StepGroup::devices_computing() const {
   double computing = 0, length = 0;
-  for (const StepSummary& step : steps) {
-    length += static_cast<double>(step.length);
-    for (const auto& [device, busy] : step.computing) {
+  for (const auto* step : warm()) {
+    length += static_cast<double>(step->length);
+    for (const auto& [device, busy] : step->computing) {
       computing += static_cast<double>(busy);
     }
   }

@@ -201,4 +201,23 @@ std::vector<Step> find_steps(const Trace& trace) {
   return find_steps(trace, Lanes(trace));
 }
 
+void mark_warm_up(std::vector<Step>& steps) {
+  Step* first = nullptr;
+  std::vector<int64_t> others;
+  for (Step& step : steps) {
+    if (!step.train || step.interrupted || step.own_pace || step.imported) continue;
+    if (first == nullptr) {
+      first = &step;
+    } else {
+      others.push_back(step.length());
+    }
+  }
+  if (others.empty()) return;
+  const auto middle = others.begin() + static_cast<std::ptrdiff_t>(others.size() / 2);
+  std::nth_element(others.begin(), middle, others.end());
+  const auto usual = static_cast<double>(*middle);
+  if (usual <= 0) return;
+  first->warm_up = static_cast<double>(first->length()) > kColdStep * usual;
+}
+
 }  // namespace lockstep::tracer

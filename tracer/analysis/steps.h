@@ -22,6 +22,7 @@ struct Step {
   /// Its ranks do not wait for each other in every step (`hogwild`, `locked`, `ps` with
   /// stale weights or backup workers).
   bool own_pace = false;
+  bool warm_up = false;  ///< see mark_warm_up
   int64_t batch = 0;
   int64_t input_bytes = 0, label_bytes = 0, output_bytes = 0;
   std::vector<int64_t> chunks;
@@ -52,6 +53,12 @@ struct Step {
 /// made it, so that the lengths add up to the time that all steps took; and a rank is
 /// in the step from its first step to its last one.
 std::vector<Step> join_ranks(std::vector<Step> steps);
+
+/// Marks the first training step if it took more than kColdStep times the median of the
+/// others: caches, buckets, the loader and the clock of the processor are cold then.
+/// Not of imports, whose profilers skip steps themselves.
+inline constexpr double kColdStep = 1.5;
+void mark_warm_up(std::vector<Step>& steps);
 
 /// Returns the steps sorted by time. Events of the same number (and rank) belong
 /// to the step; if several `step` events share both, only the first is returned.

@@ -241,7 +241,8 @@ void take_utilisation(const Trace& trace, const std::vector<Step>& steps,
                       Summary& summary) {
   std::vector<const Step*> train, eval;
   for (const Step& step : steps) {
-    if (!step.interrupted) (step.train ? train : eval).push_back(&step);
+    if (step.interrupted || step.warm_up) continue;
+    (step.train ? train : eval).push_back(&step);
   }
   summary.train.utilisation = measure_utilisation(trace, train);
   summary.eval.utilisation = measure_utilisation(trace, eval);
@@ -295,6 +296,7 @@ Summary summarize(const Trace& trace, Work& work, PathPieces* pieces) {
   run_both([&] { prepare_paths(trace, lanes, finder); },
            [&] {
              steps = join_ranks(find_steps(trace, lanes));
+             if (summary.timed()) mark_warm_up(steps);
              measured = measure(trace, lanes, steps, summary, work);
              take_utilisation(trace, steps, summary);
              summary.memory = memory_peaks(trace, lanes);
@@ -311,6 +313,7 @@ Summary summarize(const Trace& trace, Work& work, PathPieces* pieces) {
       take_path(paths[i], measured[i]);
       if (pieces != nullptr) (*pieces)[steps[i].number] = std::move(paths[i].pieces);
     }
+    measured[i].warm_up = steps[i].warm_up;
     group_of(steps[i], summary).steps.push_back(std::move(measured[i]));
   }
   return summary;

@@ -36,6 +36,7 @@ inline constexpr const char* kWakeUps = "wake-ups";
 struct StepSummary {
   int64_t step = 0, batch = 0;  ///< for all ranks together
   bool own_pace = false;  ///< ranks do not wait for each other: see Step::own_pace
+  bool warm_up = false;   ///< in no mean of times: see mark_warm_up
   int64_t length = 0;     ///< ns, to the later of its last host and last device event
   int64_t start = 0;      ///< ns, of the host's part
   int64_t overhang = 0;   ///< ns from the host's end to the last device event's
@@ -71,6 +72,8 @@ struct StepGroup {
   Utilisation utilisation;
   std::map<int64_t, Port> ports;  ///< device (kHost: the host) → bytes, over all steps
 
+  /// Returns the steps but a warm-up: those of which times are the means.
+  std::vector<const StepSummary*> warm() const;
   bool at_own_pace() const { return !steps.empty() && steps[0].own_pace; }
   int64_t mean_length() const;
   int64_t mean_period() const;  ///< from one step's start to the next one's
@@ -119,7 +122,8 @@ struct Summary {
   int64_t rank = kNone;  ///< rank of the file, if it holds one rank of several
   int64_t world_size = 1;
   StepGroup train, eval;
-  Staleness staleness;                   ///< of a model that workers share
+  StepGroup warm_up;    ///< a slow first step of training, which is not in `train`
+  Staleness staleness;  ///< of a model that workers share
   std::map<int64_t, MemoryPeak> memory;  ///< by device
   std::vector<KernelTime> kernels;       ///< longest first
   std::vector<DeviceTimes> recording;    ///< of an import, by rank and device
@@ -155,11 +159,9 @@ std::string speedup_sentence(const Summary& summary, const Summary* single = nul
 /// the same batch on the same clock.
 bool does_the_same_work(const Summary& summary, const Summary& single);
 
-/// Returns, for example, "The first step took 3.2 s, 2.4 times the median of the other
-/// 9; the means include it.", if it took more than kColdStep times that median; else
-/// "".
-std::string first_step_sentence(const StepGroup& group);
-inline constexpr double kColdStep = 1.5;
+/// Returns, for example, "The first step took 3.2 s, 2.4 times the mean of the other 9:
+/// a warm-up, which is in no mean.", or "" if no step is one.
+std::string warm_up_sentence(const StepGroup& group);
 
 /// Returns the time of all kernels divided by their CPU time; 1 if that is unknown.
 double wall_over_cpu(const StepGroup& group);

@@ -129,6 +129,7 @@ Json collectives_json(const StepSummary& step) {
 Json step_json(const StepSummary& step) {
   Json json = {
       {"step", step.step}, {"batch", step.batch}, {"seconds", seconds(step.length)}};
+  if (step.warm_up) json["warm_up"] = true;
   put_phases(json, step.phases);
   if (step.rank_lengths.size() > 1) {
     for (const auto& [rank, length] : step.rank_lengths) {

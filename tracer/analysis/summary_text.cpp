@@ -105,15 +105,8 @@ std::string byte_table(const StepGroup& group) {
 std::string images_per_second(const StepGroup& group) {
   const int64_t length = group.mean_length(), batch = group.steps[0].batch;
   if (length <= 0 || batch <= 0) return {};
-  const auto rate = [batch](int64_t ns) {
-    return fmt::format("{:.0f}", static_cast<double>(batch) / seconds(ns));
-  };
-  std::string text = fmt::format(" · {} images/s", rate(length));
-  if (group.steps.size() < 2 || group.steps[0].step != 0) return text;
-  StepGroup warm;
-  warm.steps.assign(group.steps.begin() + 1, group.steps.end());
-  if (warm.mean_length() <= 0) return text;
-  return text + fmt::format(" ({} without step 0)", rate(warm.mean_length()));
+  return fmt::format(" · {:.0f} images/s",
+                     static_cast<double>(batch) / seconds(length));
 }
 
 /// Returns how often a step starts and by how much the devices outlast the host in it;
@@ -169,8 +162,8 @@ std::string group_text(const char* title, const StepGroup& group,
         "  Ranks make steps at their own pace: a step lasts from the end of the one "
         "before\n  until the last rank has made it.\n";
   }
-  if (const std::string cold = first_step_sentence(group); !cold.empty()) {
-    text += fmt::format("  {}\n", cold);
+  if (const std::string warm_up = warm_up_sentence(group); !warm_up.empty()) {
+    text += fmt::format("  {}\n", warm_up);
   }
   if (imported) text += overhang_text(group);
   text += utilisation_text(group.utilisation);

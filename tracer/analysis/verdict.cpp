@@ -105,8 +105,8 @@ std::string cause(const Summary& fast, const Summary& slow, const std::string& n
 
 double hidden_reduction(const StepGroup& group) {
   double took = 0, hidden = 0;
-  for (const StepSummary& step : group.steps) {
-    for (const CollectiveTime& time : step.collectives) {
+  for (const auto* step : group.warm()) {
+    for (const CollectiveTime& time : step->collectives) {
       if (time.bucket == kNone) continue;
       took += static_cast<double>(time.took);
       hidden += static_cast<double>(time.backward);

@@ -103,6 +103,52 @@ TEST_F(Cifar10Files, WrongLabel) {
   expect_error(loading(), "record 0", "label 255");
 }
 
+/// A batch of two images that Python pickled (make_cifar_pickles.py).
+std::string pickled(const std::string& name) {
+  return read_file(fs::path(LOCKSTEP_SOURCE_DIR) / "tests/engine/data/cifar" /
+                   (name + ".pickle"));
+}
+
+TEST_F(Cifar10Files, OfPythonsVersionAreRead) {
+  for (const char* name : {"python2", "protocol2", "protocol4"}) {
+    for (const char* folder : {"", "cifar-10-batches-py"}) {
+      fs::remove_all(scratch_);
+      fs::create_directories(scratch_ / folder);
+      for (int i = 1; i <= 5; ++i) {
+        write_file(scratch_ / folder / ("data_batch_" + std::to_string(i)),
+                   pickled(name));
+      }
+      write_file(scratch_ / folder / "test_batch", pickled(name));
+      const Cifar10 train(scratch_, Split::train, false);
+      ASSERT_EQ(train.size(), 10) << name;
+      EXPECT_EQ(Cifar10(scratch_, Split::test, false).size(), 2) << name;
+      for (int i = 0; i < 10; ++i) {
+        const auto record = train.record(i);
+        EXPECT_EQ(record[0], i % 2 == 0 ? 3 : 9);
+        for (int k = 0; k < kCifar10Pixels; ++k) {
+          ASSERT_EQ(record[1 + k], (7 * (i % 2) + k) % 251) << name;
+        }
+      }
+    }
+  }
+}
+
+TEST_F(Cifar10Files, OfPythonsVersionAreRefusedIfDamaged) {
+  write_file(scratch_ / "data_batch_1", "garbage");
+  expect_error(loading(), "data_batch_1", "is no batch of CIFAR-10", kMend);
+  const std::string whole = pickled("python2");
+  write_file(scratch_ / "data_batch_1", whole.substr(0, 3000));
+  expect_error(loading(), "data_batch_1", "truncated", kMend);
+  std::string other = whole;
+  other.replace(other.find("u1"), 2, "u2");
+  write_file(scratch_ / "data_batch_1", other);
+  expect_error(loading(), "data_batch_1", "not bytes in rows", kMend);
+  std::string code = whole;
+  code.replace(code.find("ndarray"), 7, "ndarrax");
+  write_file(scratch_ / "data_batch_1", code);
+  expect_error(loading(), "data_batch_1", "contains numpy.ndarrax", "fix: ");
+}
+
 TEST_F(Cifar10Files, UnreadableFile) {
   write_set(scratch_);
   fs::remove(scratch_ / "data_batch_1.bin");

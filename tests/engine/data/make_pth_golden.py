@@ -78,6 +78,25 @@ def trained(optimizer_of=None, wrap=torch.nn.DataParallel):
             "scheduler": schedule.state_dict()}
 
 
+def save_as_others_do(saved):
+    """The same weights as torch.compile, Lightning, torchvision's references, and
+    averages of weights (EMA) name and place them."""
+    plain = {name.removeprefix("module."): value
+             for name, value in saved["state_dict"].items()}
+    compiled = {f"module._orig_mod.{name}": value for name, value in plain.items()}
+    averaged = {"n_averaged": torch.tensor(3),
+                **{f"module.{name}": value for name, value in plain.items()}}
+    torch.save(compiled, FOLDER / "compiled.pth")
+    torch.save({"epoch": 2, "global_step": 9, "pytorch-lightning_version": "2.5.0",
+                "state_dict": {f"model.{name}": v for name, v in plain.items()},
+                "loops": {}, "optimizer_states": [], "lr_schedulers": []},
+               FOLDER / "lightning.ckpt")
+    torch.save({"model": plain, "optimizer": saved["optimizer"], "epoch": 2,
+                "lr_scheduler": saved["scheduler"], "model_ema": averaged,
+                "args": argparse.Namespace(lr=0.1)}, FOLDER / "references.pth")
+    torch.save({"model_ema": averaged}, FOLDER / "averaged.pth")
+
+
 def repack(source, target, method, **changes):
     """With unzip and zip: other compression and folder, and changed members."""
     with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w", method) as new:
@@ -114,6 +133,7 @@ def main():
     torch.save(trained(lambda p: torch.optim.SGD(p, 0.1, momentum=0.9, nesterov=True)),
                FOLDER / "nesterov.pth.tar")
     torch.save({"args": argparse.Namespace(lr=0.1), **saved}, FOLDER / "args.pth.tar")
+    save_as_others_do(saved)
     torch.save(torch.nn.Linear(1, 1), FOLDER / "module.pth")
     torch.save({"w": torch.ones(1).expand(1000)}, FOLDER / "expanded.pth")
     torch.save({"w": torch.ones(1), "n": 7}, FOLDER / "number.pth")

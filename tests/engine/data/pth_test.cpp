@@ -68,8 +68,8 @@ TEST(PthFile, RefusesByNameWhatIsNotDataOnly) {
   const auto refused = [](const char* name, auto... parts) {
     expect_pth_refused(read_file(pth_golden_path(name)), parts...);
   };
-  refused("args.pth.tar", "contains argparse.Namespace", "tools/convert_weights.py");
-  refused("module.pth", "contains torch.nn.modules.linear.Linear");
+  refused("module.pth", "contains torch.nn.modules.linear.Linear",
+          "tools/convert_weights.py");
   refused("expanded.pth", "tensor 'w' does not fit its storage, or is expanded");
   refused("big_endian.pth", "big-endian");
   expect_error([] { PthFile(pth_golden_path("absent.pth")); }, "absent.pth",
@@ -204,7 +204,10 @@ TEST(PickleReader, CallsNothing) {
                         "contains torch._utils._rebuild_sparse_tensor");
   expect_pickle_refused("cos\n\x1b[31m\n.", "contains os.?[31m");
   expect_pickle_refused("ctorch\nFloatStorage\n)R.", "calls torch.FloatStorage");
-  for (const char code : std::string("ioS\x81\x82P\x92IFV")) {
+  expect_pickle_refused("ctorch\nFloatStorage\n)\x81.", "its pickle is damaged");
+  expect_pickle_refused("cargparse\nNamespace\n)R.", "calls argparse.Namespace");
+  expect_pickle_refused("cnumpy\nndarray\n.", "contains numpy.ndarray");
+  for (const char code : std::string("ioS\x82P\x92IFV")) {
     expect_pickle_refused(std::string(1, code) + std::string(40, 'x'),
                           "its pickle has the instruction 0x");
   }

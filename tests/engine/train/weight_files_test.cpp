@@ -117,7 +117,47 @@ TEST(WeightFiles, RefuseOtherOptimizers) {
   refused("adam.pth.tar", "is not SGD with momentum: it stores 'step'");
   refused("nesterov.pth.tar", "its optimizer uses nesterov");
   refused("number.pth", "'n' is not a tensor");
-  refused("args.pth.tar", "argparse.Namespace");
+}
+
+// A run's options (argparse.Namespace) are no code: they are skipped.
+TEST(WeightFiles, OfPeopleWhoSaveTheirOptionsAreRead) {
+  CheckpointHeader with, without;
+  EXPECT_EQ(tensors_of("args.pth.tar", &with).size(),
+            tensors_of("checkpoint.pth.tar", &without).size());
+  EXPECT_EQ(with.checksums, without.checksums);
+}
+
+TEST(WeightFiles, OfOtherLibrariesHaveTheSameWeights) {
+  for (const char* file :
+       {"compiled.pth", "lightning.ckpt", "references.pth", "averaged.pth"}) {
+    data::Metadata metadata;
+    const auto tensors =
+        read_weight_file(pth_golden_path(file), &metadata, Part::weights);
+    EXPECT_EQ(tensors.size(), pth_golden()["state_dict"].size()) << file;
+    for (const auto& entry : tensors) {
+      std::string name = without_module(entry.name);
+      if (name.starts_with("model.")) name.erase(0, 6);  // load_weights does
+      expect_pth_golden(entry, pth_golden()["state_dict"].at("module." + name));
+    }
+  }
+}
+
+TEST(WeightFiles, ThatAreNoneAreNamed) {
+  const std::filesystem::path path =
+      std::filesystem::path(testing::TempDir()) / "weights_that_are_none.pth";
+  const auto said = [&](const std::string& bytes, auto... parts) {
+    write_file(path, bytes);
+    data::Metadata metadata;
+    expect_error([&] { read_weight_file(path, &metadata); }, path.string(), parts...);
+    expect_error([&] { read_weight_metadata(path); }, path.string(), parts...);
+  };
+  said("version https://git-lfs.github.com/spec/v1\noid sha256:1\n",
+       "is a Git LFS pointer", "; fix: git lfs pull");
+  said("\n<!DOCTYPE html><html>", "is a web page (HTML)", "; fix: download");
+  said("{\"error\": \"not found\"}", "is a JSON text", "; fix: download");
+  said("\x1f\x8b\x08 and so on", "gzip", "; fix: unpack it");
+  said("", "is empty", "; fix: ");
+  std::filesystem::remove(path);
 }
 
 }  // namespace
