@@ -195,8 +195,12 @@ std::optional<tracer::Summary> one_device(const EmulateCommand& c,
   if (!tracer::has_step_with_batch(recorded, program.further, program.batch)) {
     return std::nullopt;
   }
-  return tracer::summarize(
-      tracer::emulate(tracer::construct(recorded, program), c.options));
+  try {
+    return tracer::summarize(
+        tracer::emulate(tracer::construct(recorded, program), c.options));
+  } catch (const std::runtime_error&) {  // the recorded steps run different kernels
+    return std::nullopt;
+  }
 }
 
 /// Returns the summary beside one device with the same batch.

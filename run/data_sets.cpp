@@ -94,9 +94,10 @@ bool has_both_parts(const fs::path& folder) {
 
 /// Returns the folder one level above or below that contains train/ and val/, or "".
 fs::path one_level_off(const fs::path& folder) {
+  std::error_code none;
+  if (!fs::is_directory(folder, none)) return {};
   const fs::path above = fs::absolute(folder / "").lexically_normal().parent_path();
   if (has_both_parts(above.parent_path())) return above.parent_path();
-  std::error_code none;
   for (const auto& entry : fs::directory_iterator(folder, none)) {
     if (has_both_parts(entry.path())) return entry.path();
   }
@@ -105,7 +106,9 @@ fs::path one_level_off(const fs::path& folder) {
 
 /// Throws an error stating what the folder lacks to be CIFAR-10 or image folders.
 [[noreturn]] void refuse_folder(const DataConfig& c) {
-  if (const fs::path other = one_level_off(c.dir); !other.empty()) {
+  const fs::path other =
+      c.kind == DataKind::cifar10 ? fs::path() : one_level_off(c.dir);
+  if (!other.empty()) {
     throw std::runtime_error(
         fmt::format("{0}: contains no train/ and val/, but {1} does; fix: train {1}",
                     c.dir, other.string()));
@@ -175,7 +178,8 @@ DataSets open_image_folders(const DataConfig& c) {
   const fs::path folder = c.dir;
   for (const char* part : {"train", "val"}) {
     if (fs::is_directory(folder / part)) continue;
-    if (!one_level_off(folder).empty()) refuse_folder(c);
+    const bool neither = std::string_view(part) == "train";
+    if (neither && !one_level_off(folder).empty()) refuse_folder(c);
     throw std::runtime_error(fmt::format(
         "{}: no such folder; expected {}/train/<class>/* and {}/val/<class>/*",
         (folder / part).string(), c.dir, c.dir));

@@ -61,7 +61,7 @@ void append_batch(const Pickle& pickle, std::vector<uint8_t>& records) {
   require(shape.kind == Kind::tuple && shape.items.size() == 2 &&
               pickle.at(shape.items[0]).integer == static_cast<int64_t>(images) &&
               pickle.at(shape.items[1]).integer == kCifar10Pixels &&
-              bytes.text.size() == images * kCifar10Pixels,
+              bytes.kind == Kind::text && bytes.text.size() == images * kCifar10Pixels,
           "its `data` are not 3072 bytes for each label");
   for (size_t i = 0; i < images; ++i) {
     const PickledValue& label = pickle.at(labels->items[i]);
@@ -91,15 +91,21 @@ void read_file(const fs::path& path, std::vector<uint8_t>& records) {
 /// Appends the records of a batch of Python's version: a pickled dict of `data`, an
 /// array of N x 3072 bytes, and `labels`.
 void read_pickled(const fs::path& path, std::vector<uint8_t>& records) {
+  constexpr uintmax_t kMost = 64 << 20;  // twice a batch
+  const std::string name = path.string();
+  std::error_code error;
+  if (fs::file_size(path, error) > kMost && !error) fail(name, "is too large");
   std::vector<uint8_t> bytes;
   read_file(path, bytes);
-  const std::string name = path.string();
   try {
     const Pickle pickle = read_pickle(
         {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, Pickled::arrays);
     append_batch(pickle, records);
   } catch (const std::runtime_error& error) {
-    fail(name, fmt::format("is no batch of CIFAR-10: {}", error.what()));
+    throw std::runtime_error(
+        fmt::format("{}: is no batch of CIFAR-10: {}; fix: remove its folder, and "
+                    "download the data set with `{} data fetch`",
+                    name, error.what(), program()));
   }
 }
 

@@ -75,7 +75,8 @@ std::string latin1_of(std::string_view text) {
     const auto lead = static_cast<uint8_t>(text[i]);
     if (lead < 0x80) {
       bytes += text[i];
-    } else if ((lead & 0xFE) == 0xC2 && i + 1 < text.size()) {
+    } else if ((lead & 0xFE) == 0xC2 && i + 1 < text.size() &&
+               (static_cast<uint8_t>(text[i + 1]) & 0xC0) == 0x80) {
       const auto next = static_cast<uint8_t>(text[++i]);
       bytes += static_cast<char>((lead & 0x03) << 6 | (next & 0x3F));
     } else {
@@ -93,10 +94,9 @@ int64_t name_index(const std::string& name, Pickled pickled) {
       [&](const KnownName& k) { return k.name == name && k.pickled == pickled; });
   if (found == kKnownNames.end()) {
     if (pickled == Pickled::arrays) {
-      refuse_pickle(fmt::format(
-          "contains {}, which is neither an array nor a plain value; fix: download it "
-          "again",
-          printable_text(name)));
+      refuse_pickle(
+          fmt::format("contains {}, which is neither an array nor a plain value",
+                      printable_text(name)));
     }
     refuse_pickle(fmt::format(
         "contains {}, which is neither a tensor nor a plain value; fix: save only "
@@ -159,6 +159,8 @@ class Unpickler {
 
   // The stack:
   void push(PickledValue value) {
+    constexpr size_t kMost = 4 << 20;  // a small program could fill the memory
+    if (pickle_.values.size() >= kMost) refuse_pickle("has too many values");
     stack_.push_back(static_cast<uint32_t>(pickle_.values.size()));
     pickle_.values.push_back(std::move(value));
   }
@@ -223,6 +225,12 @@ class Unpickler {
     if (kKnownNames[name].meaning != Meaning::bag) refuse_damaged_pickle();
     push_items(Kind::dict);
   }
+  /// Returns a text that is copied: together, no more than the program has bytes.
+  const std::string& copied_text(uint32_t index) {
+    const std::string& text = of_kind(index, Kind::text).text;
+    if ((copied_ += text.size()) > program_.size()) refuse_damaged_pickle();
+    return text;
+  }
   void call();
   void build();
   void load_storage();
@@ -242,7 +250,7 @@ class Unpickler {
 
   std::string_view program_;
   const Pickled pickled_;
-  size_t at_ = 0, copied_ = 0;  ///< place; pairs copied from lists into dicts
+  size_t at_ = 0, copied_ = 0;  ///< place; pairs and bytes copied so far
   Pickle pickle_;
   std::vector<uint32_t> stack_;
   std::vector<size_t> marks_;  ///< the stack's size at each mark
@@ -414,11 +422,12 @@ void Unpickler::call() {
       return;
     case Meaning::dtype:  // name, and how to copy it
       require(1);
-      push({Kind::dtype, 0, 0, of_kind(arguments[0], Kind::text).text, {}});
+      push({Kind::dtype, 0, 0, copied_text(arguments[0]), {}});
       return;
-    case Meaning::encode:  // bytes that Python 3 wrote for Python 2; "latin1"
-      require(1);
-      push({Kind::text, 0, 0, latin1_of(of_kind(arguments[0], Kind::text).text), {}});
+    case Meaning::encode:  // bytes that Python 3 wrote for Python 2
+      require(2);
+      if (of_kind(arguments[1], Kind::text).text != "latin1") refuse_damaged_pickle();
+      push({Kind::text, 0, 0, latin1_of(copied_text(arguments[0])), {}});
       return;
     case Meaning::bag:
     case Meaning::array_type:

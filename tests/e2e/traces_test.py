@@ -128,6 +128,26 @@ class Traces(TempTest):  # first
         self.assertIn("(*", line(conv["file"], conv["line"]))
 
 
+class OneDevice(TempTest):
+    def test_constructed_devices_are_compared_with_one(self):
+        """With the same batch, if that is recorded."""
+        files = []
+        for batch in (8, 16):
+            files.append(self.path(f"{batch}.json"))
+            run("train", "--dataset", "generated", "-a", "resnet20", "--gpu", "0", "-j",
+                "1", "-b", batch, "--steps", 2, "--trace", files[-1])
+        made = ["--mode", "dp", "--devices", 2, "--hardware", "v100-pcie"]
+        text, _ = run("emulate", *files, *made)
+        self.assertRegex(text, r"2 devices are \d.*x as (fast|slow) as one: the mean")
+        self.assertRegex(text, r"\n2\.00x [−+] .* = \d\.\d\dx\n")
+        summary = json.loads(run("emulate", *files, *made, "--json")[0])
+        self.assertEqual(summary["one_device"]["train"]["steps"][0]["batch"], 16)
+        text, _ = run("emulate", files[0], *made)
+        self.assertIn("One device's step with the same batch of 16 is unknown; fix: ",
+                      text)
+        self.assertNotIn("one_device", run("emulate", files[0], *made, "--json")[0])
+
+
 def late_wake_ups(trace):
     """By step, the seconds for which the thread that trains went on waiting although
     nothing that it could wait for was running: from the last end of an event of any

@@ -61,8 +61,8 @@ TEST(Advice, NamesTheLargestClass) {
       {Spent::undivided, "the trace does not say"},
       {Spent::bucket_copies, "--gradient-as-bucket-view"},
       {Spent::lock, "--mode hogwild"},
-      {Spent::other, "other work takes 25 %"},
-      {Spent::unknown, "unknown takes 25 %"}};
+      {Spent::other, "What would help is not known: other work takes 25 %"},
+      {Spent::unknown, "What would help is not known: unknown takes 25 %"}};
   for (const auto& [spent, words] : kWords) {
     const std::string said =
         help_sentence(step_of({{spent, 500}, {Spent::reduce, 300}}), two_devices("dp"));

@@ -214,7 +214,7 @@ TEST(SpeedupSentence, TakesTheRunOfOneDeviceOrSaysThatItEstimates) {
   const std::string estimated = speedup_sentence(four);
   EXPECT_EQ(estimated.find("Estimated: 4 devices are 3.20x as fast as one that ran the "
                            "same kernels without a gap. Those of forward, loss and "
-                           "backward take 1.60 µs of time a step, which takes 500 ns;"),
+                           "backward add up to 1.60 µs a step, which takes 500 ns;"),
             0u)
       << estimated;
   const Summary slow = of_devices(4, {{"backward", 400}, {"replicate", 1600}});

@@ -177,6 +177,20 @@ TEST(Sentence, NamesTheLargestClassOfTheDevicesTime) {
       << limiting_sentence(summarize(quiet()));
 }
 
+// The first of lesson 9's two steps is a cold one.
+TEST(Sentence, OfMeansLeavesOutTheWarmUp) {
+  const Summary summary = summarize(
+      read_trace(std::string(LOCKSTEP_SOURCE_DIR) + "/lessons/09-ring/trace.json.gz"));
+  const StepGroup& train = summary.train;
+  ASSERT_EQ(train.steps.size(), 2u);
+  EXPECT_TRUE(train.steps[0].warm_up);
+  EXPECT_EQ(train.mean_length(), train.steps[1].length);
+  EXPECT_EQ(train.mean_split().step, train.steps[1].split.step);
+  EXPECT_NE(summary_text(summary).find("a warm-up, which is in no mean"),
+            std::string::npos);
+  EXPECT_TRUE(summary_json(summary)["train"]["steps"][0]["warm_up"]);
+}
+
 /// Two devices that spend 60 % of their time in this class.
 Summary mostly(Spent spent) {
   StepSummary step;

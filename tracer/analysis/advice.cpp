@@ -227,6 +227,7 @@ std::string help_sentence(const StepSummary& step, const Summary& summary) {
                        summary.imported || step.own_pace || step.path <= 0 ||
                        step.length <= 0;
   if (unknown) return {};
+  if (!step.split.known) return {};
   std::vector<const Pipeline*> pipelines;
   if (step.pipeline != nullptr) pipelines.push_back(step.pipeline.get());
   const auto cause = main_cause(step.split, step.path_shares, pipelines, summary);
@@ -234,6 +235,12 @@ std::string help_sentence(const StepSummary& step, const Summary& summary) {
     if (is_disturbed(summary)) return {};
     return "What would help: faster devices. No kind of wait or transfer reaches 2 % "
            "of their time.";
+  }
+  if (cause->remedy == Remedy::none) {
+    return fmt::format("What would help is not known: {} {} {} of the devices' time.",
+                       joined(cause->classes),
+                       cause->classes.size() > 1 ? "take" : "takes",
+                       percent(cause->of_time));
   }
   const double of_step = cause->of_path * static_cast<double>(step.path) /
                          static_cast<double>(step.length);

@@ -293,10 +293,11 @@ std::string speedup_sentence(const Summary& summary, const Summary* single) {
   if (alone <= 0) return {};
   return fmt::format(
       "Estimated: {} are {} as one that ran the same kernels without a gap. Those of "
-      "forward, loss and backward take {} of {} a step, which takes {}; one device has "
+      "forward, loss and backward add up to {}{} a step, which takes {}; one device "
+      "has "
       "larger kernels, and gaps of its own: compare with its trace.",
       devices_of(summary), as_fast(alone, step), human_time(alone),
-      summary.imported || summary.clock == values::emulated ? "time" : "CPU time",
+      summary.imported || summary.clock == values::emulated ? "" : " of CPU time",
       human_time(step));
 }
 

@@ -84,7 +84,7 @@ std::vector<const Pipeline*> StepGroup::pipelines() const {
 
 std::vector<MeanCollective> StepGroup::mean_collectives() const {
   std::vector<const std::vector<CollectiveTime>*> all;
-  for (const StepSummary& step : steps) all.push_back(&step.collectives);
+  for (const auto* step : warm()) all.push_back(&step->collectives);
   return tracer::mean_collectives(all);
 }
 

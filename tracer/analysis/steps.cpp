@@ -208,7 +208,7 @@ void mark_warm_up(std::vector<Step>& steps) {
     if (!step.train || step.interrupted || step.own_pace || step.imported) continue;
     if (first == nullptr) {
       first = &step;
-    } else {
+    } else if (step.batch == first->batch) {
       others.push_back(step.length());
     }
   }

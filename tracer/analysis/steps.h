@@ -55,8 +55,8 @@ struct Step {
 std::vector<Step> join_ranks(std::vector<Step> steps);
 
 /// Marks the first training step if it took more than kColdStep times the median of the
-/// others: caches, buckets, the loader and the clock of the processor are cold then.
-/// Not of imports, whose profilers skip steps themselves.
+/// others with its batch size: caches, buckets, the loader and the clock of the
+/// processor are cold then. Not of imports, whose profilers skip steps themselves.
 inline constexpr double kColdStep = 1.5;
 void mark_warm_up(std::vector<Step>& steps);
 

@@ -284,9 +284,11 @@ Summary summarize(const Trace& trace, Work& work, PathPieces* pieces) {
   if (!summary.emulated_devices.empty()) {
     if (!summary.assumed.empty()) summary.assumed += "; of the recorded devices, ";
     summary.assumed += string_arg(devices, "assumed");
-    if (summary.assumed_in_short.empty()) {
-      summary.assumed_in_short = {summary.assumed};
-    }
+    summary.assumed_in_short.push_back(
+        emulation == trace.lockstep.end()
+            ? summary.assumed
+            : "recorded devices: each phase takes as long as was measured on a " +
+                  summary.emulated_devices + ", divided among its kernels");
   }
 
   const Lanes lanes(trace);

@@ -122,8 +122,7 @@ struct Summary {
   int64_t rank = kNone;  ///< rank of the file, if it holds one rank of several
   int64_t world_size = 1;
   StepGroup train, eval;
-  StepGroup warm_up;    ///< a slow first step of training, which is not in `train`
-  Staleness staleness;  ///< of a model that workers share
+  Staleness staleness;                   ///< of a model that workers share
   std::map<int64_t, MemoryPeak> memory;  ///< by device
   std::vector<KernelTime> kernels;       ///< longest first
   std::vector<DeviceTimes> recording;    ///< of an import, by rank and device

@@ -45,7 +45,8 @@ std::string row_name(const StepGroup& group, const std::vector<MeanCollective>& 
         return &other != &own && other.mean.what == own.mean.what;
       });
   if (!rebuilt) return own.mean.what;
-  const int64_t first = group.steps[own.first].step, last = group.steps[own.last].step;
+  const int64_t first = group.warm()[own.first]->step,
+                last = group.warm()[own.last]->step;
   return first == last ? fmt::format("{}, step {}", own.mean.what, first)
                        : fmt::format("{}, {} to {}", own.mean.what, first, last);
 }

@@ -53,9 +53,9 @@ void require_comparable(const Summary& predicted, const Summary& recorded) {
 int64_t transfers(const StepGroup& group, bool of_buckets) {
   int64_t sum = 0, unseen = 0;
   size_t ranks = 0;
-  for (const StepSummary& step : group.steps) {
-    ranks += step.rank_lengths.size();
-    for (const CollectiveTime& collective : step.collectives) {
+  for (const auto* step : group.warm()) {
+    ranks += step->rank_lengths.size();
+    for (const CollectiveTime& collective : step->collectives) {
       const bool is_one =
           of_buckets ? collective.bucket != kNone : collective.what == "buffers";
       if (!is_one) continue;

@@ -190,7 +190,7 @@ Assumptions assumptions_of(const Trace& result, const EmulateOptions& options) {
     contention = contention_assumed(*options.hardware);
   }
   Assumptions made{joined({unknown, times, how, slow, contention}),
-                   {unknown, times, how.substr(0, how.find(';')), slow}};
+                   {unknown, times, how.substr(0, how.find(';')), slow, contention}};
   std::erase(made.in_short, "");
   return made;
 }

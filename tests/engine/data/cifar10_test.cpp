@@ -147,6 +147,13 @@ TEST_F(Cifar10Files, OfPythonsVersionAreRefusedIfDamaged) {
   code.replace(code.find("ndarray"), 7, "ndarrax");
   write_file(scratch_ / "data_batch_1", code);
   expect_error(loading(), "data_batch_1", "contains numpy.ndarrax", "fix: ");
+  // Each call copies the text: a small file must not fill the memory.
+  std::string copies = "\x80\x02(c_codecs\nencode\nq\x01X";
+  copies += std::string("\x10\x27\0\0", 4) + std::string(10'000, 'x') +
+            "U\x06latin1\x86q\x02";
+  for (int i = 0; i < 1'000; ++i) copies += "h\x01h\x02R0";
+  write_file(scratch_ / "data_batch_1", copies + "N.");
+  expect_error(loading(), "data_batch_1", "damaged", kMend);
 }
 
 TEST_F(Cifar10Files, UnreadableFile) {
