@@ -206,7 +206,7 @@ class Checkpoints(CheckpointTest):  # gate first 30_minutes
         refused(weights, "contains weights", "--pretrained")
         damaged(good[:-5], "truncated", "tensor")
         damaged(good[:1000], "header")
-        damaged(b"", "shorter")
+        damaged(b"", "is empty; fix: ")
         damaged(good[:-5] + bytes([good[-5] ^ 1]) + good[-4:],
                 "tensor 'optimizer.momentum_buffer.fc.bias' is damaged",
                 "resume from another")
