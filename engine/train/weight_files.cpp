@@ -237,7 +237,8 @@ class MainPyFile {
   std::vector<std::string> parameters_;  ///< in the optimizer's order
 };
 
-/// Names a file that is no file of weights by what its first bytes say.
+/// Throws std::runtime_error that says what the file is if its first bytes show that it
+/// holds no weights: a Git LFS pointer, a web page, JSON, gzip, or nothing.
 void require_weights(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::string begin(64, '\0');
