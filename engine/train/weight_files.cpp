@@ -237,8 +237,7 @@ class MainPyFile {
   std::vector<std::string> parameters_;  ///< in the optimizer's order
 };
 
-/// Throws std::runtime_error that says what the file is if its first bytes show that it
-/// holds no weights: a Git LFS pointer, a web page, JSON, gzip, or nothing.
+/// Throws std::runtime_error if the first bytes show that the file holds no weights.
 void require_weights(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::string begin(64, '\0');
