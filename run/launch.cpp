@@ -14,6 +14,7 @@
 #include "run/child_group.h"
 #include "run/devices.h"
 #include "run/environment.h"
+#include "run/rank_files.h"
 #include "run/rank_place.h"
 
 namespace lockstep::run {
@@ -92,7 +93,9 @@ int spawn_ranks(const RunConfig& c) {
     variables.insert(secret.begin(), secret.end());
     ranks.start(fmt::format("rank {}", place.rank), c.environment.arguments, variables);
   }
-  return ranks.wait(train::Trainer::stop);
+  const int code = ranks.wait(train::Trainer::stop);
+  if (code != 0 && !c.output.trace.empty()) say_what_is_left(c.output.trace, local);
+  return code;
 }
 
 namespace {

@@ -7,8 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "base/program.h"
 #include "run/writing.h"
 #include "tracer/format/merge.h"
+#include "tracer/record/journal.h"
 
 namespace lockstep::run {
 namespace {
@@ -59,6 +61,23 @@ void merge_rank_files(const RunConfig& c, int world, distributed::Store& store,
     std::printf("=> trace written: %s (%d ranks)\n", c.output.trace.c_str(),
                 static_cast<int>(files.size()));
   }
+}
+
+void say_what_is_left(const std::string& trace, int ranks) {
+  std::string files;
+  int count = 0;
+  for (int rank = 0; rank < ranks; ++rank) {
+    const std::string file = rank_file(trace, rank);
+    for (const std::string& name : {file, tracer::journal_of(file)}) {
+      if (!std::filesystem::exists(name)) continue;
+      files += " " + shell_word(name);
+      ++count;
+      break;
+    }
+  }
+  if (count < 2) return;
+  std::fprintf(stderr, "lockstep: what the ranks recorded: %s trace merge -o %s%s\n",
+               program().c_str(), shell_word(trace).c_str(), files.c_str());
 }
 
 void tell_of_files(distributed::Store& store) { store.set(kAllWritten, "written"); }

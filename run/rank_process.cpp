@@ -29,6 +29,7 @@
 #include "run/sharing.h"
 #include "run/train.h"
 #include "run/words.h"
+#include "tracer/record/journal.h"
 #include "tracer/record/recorder.h"
 #include "tracer/record/traceback.h"
 
@@ -41,6 +42,17 @@ constexpr Milliseconds kTimeToRead{1000};
 /// How long a rank, which may be in the middle of a step, has to end by itself after
 /// another has died.
 constexpr Milliseconds kTimeToNotice{200};
+
+/// Prints why this rank ends, and the file that it leaves if it has no time to write
+/// its trace.
+void say_why(int rank, const std::string& message) {
+  std::fprintf(stderr, "lockstep: rank %d: %s\n", rank,
+               printable(shortened(message)).c_str());
+  const std::string journal = tracer::open_journal_file();
+  if (journal.empty()) return;
+  std::fprintf(stderr, "lockstep: the trace of rank %d up to its last step is in %s\n",
+               rank, printable(journal).c_str());
+}
 
 /// Waits until all ranks have reached the store with equal options. Throws an error
 /// naming the ranks that have not.
@@ -291,8 +303,7 @@ int train_in_process(const RunConfig& given, const RankPlace& started) {
   const auto end_with = [&](const std::string& message) {
     while (ends.test_and_set()) ::pause();  // another thread ends the process
     if (watch) watch->leave();              // this rank's message says why
-    std::fprintf(stderr, "lockstep: rank %d: %s\n", place.rank,
-                 printable(shortened(message)).c_str());
+    say_why(place.rank, message);
     if (watching && watching->store_answers()) {
       store->leave();
       store->linger(kTimeToRead);

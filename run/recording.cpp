@@ -15,12 +15,14 @@
 #include "run/devices.h"
 #include "run/emulated_devices.h"
 #include "run/environment.h"
+#include "run/printable.h"
 #include "run/writing.h"
 #include "tracer/analysis/summary.h"
 #include "tracer/emulate/hardware/hardware.h"
 #include "tracer/format/keys.h"
-#include "tracer/format/lanes.h"
+#include "tracer/format/partial.h"
 #include "tracer/record/collect.h"
+#include "tracer/record/journal.h"
 #include "tracer/record/recorder.h"
 
 namespace lockstep::run {
@@ -71,31 +73,6 @@ tracer::RunFacts facts_of(const RunConfig& config, const nn::Module& model,
   add(model.named_parameters(), "parameter");
   add(model.named_buffers(), "buffer");
   return facts;
-}
-
-/// Removes references to events that are not in the file: --summary records them, too.
-/// The first step may wait for earlier work, `synchronize` for a stream's last task,
-/// however old; a loader's workers span steps. `has_gaps`: batches were skipped.
-void forget_what_was_left_out(std::vector<tracer::Event>& events, bool has_gaps) {
-  std::set<int64_t> there;
-  for (const tracer::Event& event : events) there.insert(event.id);
-  const auto is_absent = [&](int64_t id) { return !there.contains(id); };
-  int64_t first = INT64_MAX;
-  for (const tracer::Event& event : events) {
-    if (event.step != tracer::kNone) first = std::min(first, event.step);
-  }
-  for (tracer::Event& event : events) {
-    if (tracer::runs_ahead(event) &&
-        is_absent(tracer::int_arg(event.args, "after", tracer::kNone))) {
-      event.args.erase("after");
-    }
-    const bool spans_steps =
-        event.name == "wait for batch" || event.name == "synchronize";
-    // In a later step any other missing event is a bug, to be found by `check`.
-    if (event.step != first && !spans_steps && !has_gaps) continue;
-    erase_if(event.deps, is_absent);
-    erase_if(event.waits_for, is_absent);
-  }
 }
 
 }  // namespace
@@ -165,7 +142,15 @@ void Recording::before(int64_t step) {
   // Most mistakes in a model show in the first step.
   watches_first_ =
       !traced && !time_all_ && last_ > 0 && !place_.group && is_first_of_run();
+  if (traced && !std::exchange(journals_, true)) begin_journal();
   if (traced || time_all_ || watches_first_) tracer::start_recording();
+}
+
+void Recording::begin_journal() {
+  const std::string file = tracer::journal_of(config_.output.trace);
+  const std::string why = tracer::open_journal(file, description());
+  if (why.empty() || config_.output.quiet) return;
+  fmt::print("=> note: no {} ({}): a crash loses the trace\n", printable(file), why);
 }
 
 void Recording::forget_first_step() {
@@ -180,6 +165,7 @@ void Recording::after(const train::StepResult& result) {
     results_.push_back(result);
   } else {
     left_out_.insert(result.step);
+    tracer::leave_out_of_journal(result.step);
   }
   if (std::exchange(watches_first_, false)) forget_first_step();
   const int64_t next = result.step + 1;
@@ -301,11 +287,17 @@ void Recording::write_until_failure(const std::string& error) {
   take_events();
   if (place_.group) failed_ = tracer::kNone;  // its collectives are incomplete
   const int64_t done = results_.empty() ? 0 : results_.back().step + 1;
-  std::erase_if(kept_, [&](const tracer::Event& e) {
-    return e.step >= done && e.step != failed_;
-  });
+  if (!place_.group) {
+    std::erase_if(kept_, [&](const tracer::Event& e) {
+      return e.step >= done && e.step != failed_;
+    });
+  }
   if (done <= first_ && failed_ == tracer::kNone) return;
   assemble_trace();
+  if (place_.group) {
+    const int64_t last = tracer::keep_complete_steps(trace_);
+    tracer::set_partial(trace_, {{place_.rank}, place_.processes(), last});
+  }
   if (failed_ != tracer::kNone) {
     tracer::Json& failure = trace_.lockstep[tracer::top::failure];
     failure = {{tracer::top::error, error}};
@@ -346,14 +338,20 @@ void Recording::assemble_trace() {
     return !seen.emplace(key, true).second;
   });
   tracer::sort_events(kept_);
-  forget_what_was_left_out(kept_, !left_out_.empty());
-  trace_ = tracer::finish_trace(std::move(kept_),
-                                facts_of(config_, *trainer_.model(), devices_, place_));
-  if (config_.device.hardware == nullptr) return;
-  trace_.lockstep[tracer::top::emulated_devices] = {
+  tracer::forget_what_was_left_out(kept_, !left_out_.empty());
+  trace_ = tracer::finish_trace(description(), std::move(kept_));
+}
+
+/// Returns the trace without its events.
+tracer::Trace Recording::description() const {
+  tracer::Trace trace =
+      tracer::describe_run(facts_of(config_, *trainer_.model(), devices_, place_));
+  if (config_.device.hardware == nullptr) return trace;
+  trace.lockstep[tracer::top::emulated_devices] = {
       {"hardware", config_.device.hardware->name},
       {"device", config_.device.hardware->device_times->name},
       {"assumed", emulated_devices_assume(config_)}};
+  return trace;
 }
 
 void Recording::write_trace() {
@@ -370,6 +368,7 @@ void Recording::write_trace() {
     return;
   }
   tracer::write_trace(trace_, config_.output.trace);
+  tracer::remove_journal();
   written_ = true;
   if (config_.output.quiet || place_.is_process) return;  // see merge_rank_files
   const std::string which = steps.size() == 1

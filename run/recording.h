@@ -51,6 +51,8 @@ class Recording {
   void set_skipped_images(int64_t count) { skipped_images_ = count; }
 
  private:
+  tracer::Trace description() const;
+  void begin_journal();
   void assemble_trace();
   void write_trace();
   void before(int64_t step);
@@ -71,6 +73,7 @@ class Recording {
   int64_t first_ = 0, last_ = 0;
   int64_t failed_ = tracer::kNone;  ///< the step that failed, if it was recorded
   bool time_all_ = false;
+  bool journals_ = false;
   bool watches_first_ = false;  ///< records it only in case it fails
   std::vector<tracer::Event> kept_;
   std::map<int64_t, int64_t> counters_;  ///< pid → memory counters collected so far

@@ -10,6 +10,7 @@
 #include "gui/model/raw_model.h"
 #include "tracer/format/args.h"
 #include "tracer/format/keys.h"
+#include "tracer/format/partial.h"
 #include "tracer/format/trace_file.h"
 
 namespace lockstep::gui {
@@ -29,6 +30,15 @@ void find_failure(Model& model) {
   if (failure == meta.end() || !failure->is_object()) return;
   model.failure = string_arg(*failure, top::error);
   model.failed = model.event_of_id(int_arg(*failure, top::event, -1));
+}
+
+/// A recording that a crash has cut off, or that lacks ranks, says so.
+void find_what_is_missing(Model& model) {
+  tracer::Trace facts;
+  facts.lockstep = meta_of(model);
+  if (const auto partial = tracer::partial_of(facts)) {
+    model.problems.push_back("partial recording: " + partial->text());
+  }
 }
 
 /// The scanner has already checked that the object ends and is not nested too deeply.
@@ -183,6 +193,7 @@ Model Loader::finish() {
   }
   Model indexed = index_model(std::move(r.raw));
   find_failure(indexed);
+  find_what_is_missing(indexed);
   return indexed;
 }
 

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "tracer/format/file_io.h"
 #include "tracer/kineto/kineto.h"
+#include "tracer/record/journal.h"
 
 namespace lockstep::gui {
 
@@ -42,7 +42,7 @@ inline TraceText next_text(TraceFiles& files) {
     if (!why.empty()) std::fprintf(stderr, "lockstep: not merged: %s\n", why.c_str());
   }
   files.paths.erase(files.paths.begin());
-  const auto read = tracer::open_file_text(path, SIZE_MAX, tracer::Ending::any);
+  const auto read = tracer::open_trace_text(path, SIZE_MAX, tracer::Ending::any);
   return {path, read.text, read.owner};
 }
 

@@ -20,6 +20,7 @@ int folder_fuzz(const uint8_t*, size_t);
 int picture_fuzz(const uint8_t*, size_t);
 int pth_fuzz(const uint8_t*, size_t);
 int safetensors_fuzz(const uint8_t*, size_t);
+int journal_fuzz(const uint8_t*, size_t);
 int trace_fuzz(const uint8_t*, size_t);
 #ifdef LOCKSTEP_HAS_GUI
 int viewer_fuzz(const uint8_t*, size_t);
@@ -97,6 +98,7 @@ INSTANTIATE_TEST_SUITE_P(
         Fuzzer{"checkpoint", checkpoint_fuzz, {"{}", R"({"epoch": 3, "mode": "ddp"})"}},
         Fuzzer{"cifar", cifar_fuzz, {std::string("\0\1\2\3", 4), "\1any bytes"}},
         Fuzzer{"folder", folder_fuzz, {"cat/1.jpg\ndog/2.png\n", "a/../b/x.jpeg"}},
+        Fuzzer{"journal", journal_fuzz, {std::string(400, '\7'), std::string(4, '\1')}},
         Fuzzer{"picture", picture_fuzz, {}, {"tests/engine/data/pictures"}, "\1"},
         Fuzzer{"pth", pth_fuzz, {}, {"tests/engine/data/pth"}},
         Fuzzer{"safetensors",

@@ -55,7 +55,7 @@ ENGINE_ROOMS = {
 TRACER_ROOMS = {
     "format": [],
     "record": ["format"],
-    "kineto": ["format"],
+    "kineto": ["format", "record"],
     "analysis": ["format"],
     "emulate": ["format", "record", "analysis"],
 }

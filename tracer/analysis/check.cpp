@@ -6,6 +6,7 @@
 
 #include "tracer/analysis/judge.h"
 #include "tracer/analysis/run_both.h"
+#include "tracer/format/partial.h"
 
 namespace lockstep::tracer {
 
@@ -21,19 +22,44 @@ constexpr std::string_view kOfImported[] = {"format",          "times",
                                             "memory-positive", "parent-contains",
                                             "steps-whole",     "copies-on-receiver"};
 
-void leave_unjudged(CheckReport& report) {
+/// Laws of what several ranks do together: without the events of some of them, nothing
+/// follows from what is missing.
+constexpr std::string_view kOfAllRanks[] = {
+    "halves-matched",   "ranks-agree",     "ring-bytes",         "ring-share",
+    "ring-messages",    "messages-agree",  "ring-steps",         "ring-forwarding",
+    "sends-received",   "update-versions", "push-bytes",         "pull-bytes",
+    "all-servers",      "servers",         "version-order",      "read-version",
+    "own-updates-read", "ssp-bound",       "pull-before-update", "lock-exclusive",
+    "lock-staleness",   "schedule-valid",  "pipeline-facts",     "activation-bytes"};
+
+template <size_t N>
+bool is_one_of(const std::string_view (&laws)[N], const std::string& law) {
+  return std::find(std::begin(laws), std::end(laws), law) != std::end(laws);
+}
+
+/// Replaces the findings of each law that `is_judged` rejects by one that says `why`.
+template <typename IsJudged>
+void leave_unjudged(CheckReport& report, const char* why, IsJudged is_judged) {
   std::vector<Finding> kept;
   for (Finding& finding : report.findings) {
-    const bool known = std::find(std::begin(kOfImported), std::end(kOfImported),
-                                 finding.law) != std::end(kOfImported);
-    if (!known) {
+    if (!is_judged(finding.law)) {
       if (!kept.empty() && kept.back().law == finding.law) continue;
-      finding = {finding.law, true, false,
-                 "not judged: an imported trace lacks the required data"};
+      finding = {finding.law, true, false, why};
     }
     kept.push_back(std::move(finding));
   }
   report.findings = std::move(kept);
+}
+
+void judge_as_partial(CheckReport& report, const Trace& trace, const Partial& partial) {
+  report.partial = partial.text();
+  const bool servers = string_arg(trace.lockstep, top::mode) == "ps";
+  if (!partial.lacks_ranks() && share_steps(trace)) return;  // all have the same steps
+  leave_unjudged(report, "not judged: it needs the same steps of all ranks",
+                 [&](const std::string& law) {
+                   if (servers && law == "steps-whole") return false;  // they have none
+                   return !is_one_of(kOfAllRanks, law);
+                 });
 }
 
 }  // namespace
@@ -56,7 +82,12 @@ CheckReport check_trace(const Trace& trace) {
   CheckReport report;
   for (const Law& law : file.laws) law.report(report.findings);
   for (const Law& law : training.laws) law.report(report.findings);
-  if (trace.lockstep.contains(top::imported)) leave_unjudged(report);
+  if (trace.lockstep.contains(top::imported)) {
+    leave_unjudged(report, "not judged: an imported trace lacks the required data",
+                   [](const std::string& law) { return is_one_of(kOfImported, law); });
+  } else if (const auto partial = partial_of(trace)) {
+    judge_as_partial(report, trace, *partial);
+  }
   return report;
 }
 
@@ -66,7 +97,7 @@ bool CheckReport::ok() const {
 }
 
 std::string check_text(const CheckReport& report) {
-  std::string text;
+  std::string text = report.partial.empty() ? "" : "partial: " + report.partial + "\n";
   size_t broken = 0, unjudged = 0;
   for (const Finding& finding : report.findings) {
     const std::string where =
@@ -96,7 +127,9 @@ Json check_json(const CheckReport& report) {
     if (!finding.judged) entry["judged"] = false;
     laws.push_back(std::move(entry));
   }
-  return {{"ok", report.ok()}, {"laws", std::move(laws)}};
+  Json json = {{"ok", report.ok()}, {"laws", std::move(laws)}};
+  if (!report.partial.empty()) json["partial"] = report.partial;
+  return json;
 }
 
 void Law::report(std::vector<Finding>& findings) const {

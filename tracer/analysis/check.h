@@ -21,12 +21,14 @@ struct Finding {
 
 struct CheckReport {
   std::vector<Finding> findings;  ///< in the order of the laws, at least one for each
+  std::string partial;  ///< what a recording that is not whole consists of; else empty
   bool ok() const;
 };
 
 /// Judges the whole trace; never throws because of its content. Byte laws are not
 /// judged for interrupted steps or for modes unknown to this version. In an imported
-/// trace, most laws lack the required facts and are reported as not judged.
+/// trace, most laws lack the required facts and are reported as not judged; so are, in
+/// a partial recording (tracer/format/partial.h), those of what ranks do together.
 CheckReport check_trace(const Trace& trace);
 
 /// Returns one line per law or violation: verdict, law, message and event.

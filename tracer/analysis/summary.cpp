@@ -13,6 +13,7 @@
 #include "tracer/emulate/longest_path.h"
 #include "tracer/format/facts.h"
 #include "tracer/format/lanes.h"
+#include "tracer/format/partial.h"
 #include "tracer/format/times.h"
 
 namespace lockstep::tracer {
@@ -260,6 +261,13 @@ void take_assumptions(const Json& emulation, Summary& summary) {
   }
 }
 
+std::string what_is_missing(const Trace& trace) {
+  const auto partial = partial_of(trace);
+  const bool said = trace.lockstep.contains(top::partial);
+  if (partial && said) return "partial: " + partial->text();
+  return string_arg(object_arg(trace.lockstep, top::imported), "cut");
+}
+
 Summary summarize(const Trace& trace, Work& work, PathPieces* pieces) {
   work.now("dividing the steps");
   Summary summary;
@@ -268,7 +276,7 @@ Summary summarize(const Trace& trace, Work& work, PathPieces* pieces) {
   summary.clock = string_arg(trace.lockstep, top::clock);
   summary.imported = trace.lockstep.contains(top::imported);
   summary.failure = string_arg(object_arg(trace.lockstep, top::failure), top::error);
-  summary.cut = string_arg(object_arg(trace.lockstep, top::imported), "cut");
+  summary.cut = what_is_missing(trace);
   summary.left_out = left_out_text(trace.lockstep);
   take_devices(trace, summary);
   take_servers(trace, summary);

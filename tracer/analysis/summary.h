@@ -117,7 +117,7 @@ struct Summary {
   Processor processor = Processor::cores;  ///< what runs the kernels
   bool imported = false;                   ///< dependencies between events are unknown
   std::string failure;                     ///< the error that ended the run, if one did
-  std::string cut;                         ///< of an import: what its file lacks
+  std::string cut;                         ///< what the recording lacks
   std::string left_out;                    ///< … and what was not taken from it
   int64_t rank = kNone;  ///< rank of the file, if it holds one rank of several
   int64_t world_size = 1;

@@ -163,6 +163,7 @@ Json summary_json(const Summary& summary) {
     json["rank"] = summary.rank;
     json["world_size"] = summary.world_size;
   }
+  if (!summary.cut.empty()) json["partial"] = summary.cut;
   if (!summary.failure.empty()) json["failure"] = summary.failure;
   if (summary.staleness.updates > 0) {
     json["shared_model"] = staleness_json(summary.staleness);

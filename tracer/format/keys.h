@@ -265,6 +265,7 @@ inline constexpr char emulated_devices[] = "emulated_devices";
 inline constexpr char constructed[] = "constructed";  ///< from one device's step
 inline constexpr char imported[] = "imported";
 inline constexpr char rank_clock[] = "rank_clock";
+inline constexpr char partial[] = "partial";  ///< see partial.h
 inline constexpr char failure[] = "failure";
 // In `lockstep.failure`.
 inline constexpr char error[] = "error";

@@ -10,6 +10,7 @@
 #include "tracer/format/lanes.h"
 #include "tracer/format/merge_imports.h"
 #include "tracer/format/messages.h"
+#include "tracer/format/partial.h"
 #include "tracer/format/times.h"
 
 namespace lockstep::tracer {
@@ -107,6 +108,34 @@ void join_waits(std::vector<Event>& events,
   }
 }
 
+/// Returns what the files lack together; nullopt if there is one of each rank, and none
+/// ends early.
+std::optional<Partial> partial_of_all(const std::vector<Trace>& ranks) {
+  if (ranks[0].lockstep.contains(top::imported)) return std::nullopt;
+  Partial all;
+  all.of = int_arg(object_arg(ranks[0].other, top::distributed), top::world_size, 1);
+  for (const Trace& trace : ranks) {
+    const auto partial = partial_of(trace);
+    if (partial && partial->ends_early()) {
+      all.last_step = all.ends_early() ? std::min(all.last_step, partial->last_step)
+                                       : partial->last_step;
+    }
+    all.ranks.push_back(rank_of(trace));
+  }
+  std::sort(all.ranks.begin(), all.ranks.end());
+  if (!all.ends_early() && !all.lacks_ranks()) return std::nullopt;
+  return all;
+}
+
+void mark_partial(Trace& merged, Partial partial) {
+  if (partial.ends_early()) {
+    const int64_t most = share_steps(merged) ? partial.last_step : INT64_MAX;
+    partial.last_step = keep_complete_steps(merged, most);
+    forget_what_was_left_out(merged.events, true);
+  }
+  set_partial(merged, partial);
+}
+
 }  // namespace
 
 Trace merge_traces(std::vector<Trace> ranks, const std::vector<std::string>& names,
@@ -125,6 +154,7 @@ Trace merge_traces(std::vector<Trace> ranks, const std::vector<std::string>& nam
     origin = std::min(origin, maps[i](origins[i]));
   }
 
+  const auto partial = partial_of_all(ranks);
   Trace merged;
   merged.lockstep = ranks[0].lockstep;
   merged.other = ranks[0].other;
@@ -157,6 +187,7 @@ Trace merge_traces(std::vector<Trace> ranks, const std::vector<std::string>& nam
   join_halves(merged.events);
   join_waits(merged.events, first_ids);
   sort_events(merged.events);
+  if (partial) mark_partial(merged, *partial);
   return merged;
 }
 

@@ -8,6 +8,7 @@
 #include "tracer/format/watched.h"
 #include "tracer/kineto/kineto.h"
 #include "tracer/kineto/names.h"
+#include "tracer/record/journal.h"
 
 namespace lockstep::tracer {
 
@@ -100,7 +101,7 @@ Trace open_text(const FileText& text, const std::string& name, const Work& work)
 Trace open_trace(const std::string& path) {
   Trace trace;
   try {
-    trace = read_trace(path);
+    trace = parse_trace(open_trace_text(path, kMaxText), path);
   } catch (const std::runtime_error& error) {
     return open_cut(path, error);
   }

@@ -3,10 +3,10 @@
 #include <set>
 #include <stdexcept>
 
-#include "tracer/format/file_io.h"
 #include "tracer/format/merge.h"
 #include "tracer/format/trace_file.h"
 #include "tracer/kineto/kineto.h"
+#include "tracer/record/journal.h"
 
 namespace lockstep::tracer {
 
@@ -15,7 +15,7 @@ namespace {
 /// Returns the rank in a file's `distributedInfo`, without reading its events if that
 /// comes before them, as PyTorch's profiler writes it; kNone if there is none.
 int64_t rank_in(const std::string& path) {
-  const FileText file = open_file_text(path, SIZE_MAX, Ending::any);
+  const FileText file = open_trace_text(path, SIZE_MAX, Ending::any);
   const size_t first = file.text.find_first_of("{[");
   if (first == file.text.npos) return kNone;
   using File = TraceFile<Grammar::tolerant>;

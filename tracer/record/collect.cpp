@@ -43,22 +43,22 @@ Json to_json(const Arg& arg, const Buffer& buffer) {
   return shapes;
 }
 
-int rank_of(const Record& record) {
+int rank_of(const Record& record, const Recorded& recorded) {
   if (record.device < 0) return record.rank;
-  const auto claimed = shared().device_ranks.find(record.device);
-  return claimed == shared().device_ranks.end() ? 0 : claimed->second;
+  const auto claimed = recorded.device_ranks.find(record.device);
+  return claimed == recorded.device_ranks.end() ? 0 : claimed->second;
 }
 
-Event to_event(const Entry& entry, const Buffer& buffer, int64_t origin) {
+Event to_event(const Entry& entry, const Buffer& buffer, const Recorded& recorded) {
   const Record& record = entry.record;
-  const int rank = rank_of(record);
+  const int rank = rank_of(record, recorded);
   Event event;
   event.ph = record.ph;
   event.cat = record.cat;
   event.name = record.name;
   event.pid = 100 * rank + (record.device < 0 ? 0 : 1 + record.device);
   event.tid = record.lane;
-  event.ts = record.ts - origin;
+  event.ts = record.ts - recorded.origin;
   event.dur = record.dur;
   event.id = record.id;
   event.step = record.step;
@@ -173,10 +173,11 @@ std::vector<DeviceActivity> reported_activities() {
   return all;
 }
 
-std::vector<DeviceActivity> since_origin(std::vector<DeviceActivity> activities) {
+std::vector<DeviceActivity> since(int64_t origin,
+                                  std::vector<DeviceActivity> activities) {
   for (DeviceActivity& activity : activities) {
-    activity.begin -= shared().origin;
-    activity.end -= shared().origin;
+    activity.begin -= origin;
+    activity.end -= origin;
   }
   return activities;
 }
@@ -195,30 +196,37 @@ void add_activity_source(DeviceActivitySource source) {
   shared().activity_sources.push_back(std::move(source));
 }
 
-std::vector<Event> collect() {
-  const std::vector<DeviceActivity> activities = reported_activities();
-  std::lock_guard lock(shared().mutex);
+std::vector<Event> events_of(const Recorded& recorded,
+                             const std::vector<DeviceActivity>& activities) {
   std::vector<Event> events;
   CounterTimes counters;
-  for (const auto& buffer : shared().buffers) {
+  for (const auto& buffer : recorded.buffers) {
     buffer->entries.for_each([&](const Entry& entry) {
-      events.push_back(to_event(entry, *buffer, shared().origin));
+      events.push_back(to_event(entry, *buffer, recorded));
       if (entry.record.ph == 'C') {
         counters[entry.record.device].push_back(events.back().ts);
       }
     });
-    *buffer = Buffer();
+    buffer->rest();
   }
   for (auto& [device, times] : counters) std::sort(times.begin(), times.end());
   for (Event& event : events) {
     if (!event.args.contains(keys::memory_counters)) continue;
-    count_memory_counters(event, counters, shared().origin);
+    count_memory_counters(event, counters, recorded.origin);
   }
-  shared().first_kept = next_id();
-  retime_events(events, since_origin(activities));
+  retime_events(events, since(recorded.origin, activities));
   place_marks(events);
-  add_names(events, shared().host_lanes);
+  add_names(events, recorded.host_lanes);
   sort_events(events);
+  return events;
+}
+
+std::vector<Event> collect() {
+  const std::vector<DeviceActivity> activities = reported_activities();
+  std::lock_guard lock(shared().mutex);
+  std::vector<Event> events = events_of(shared(), activities);
+  for (const auto& buffer : shared().buffers) *buffer = Buffer(shared().next_buffer++);
+  shared().first_kept = next_id();
   return events;
 }
 

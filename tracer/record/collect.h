@@ -3,6 +3,7 @@
 // run.
 #pragma once
 
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -57,8 +58,20 @@ void add_source(std::string_view path, std::string_view text);
 /// Returns the text of a registered file, or "" if there is none.
 std::string_view source_text(std::string_view path);
 
-/// Returns the trace of `events`: adds the definition of each called function, the
-/// text of every source file that an event refers to, and the `lockstep` object.
-Trace finish_trace(std::vector<Event> events, const RunFacts& facts);
+/// Returns a trace without events whose `lockstep` and `other` objects describe the
+/// run.
+Trace describe_run(const RunFacts& facts);
+
+/// The texts of source files, by their path relative to the repository root.
+using Sources = std::map<std::string, std::string_view, std::less<>>;
+const Sources& registered_sources();
+
+/// Adds to a description what follows from the events: the definition of each called
+/// function, the text of every source file that an event refers to, the steps.
+Trace finish_trace(Trace description, std::vector<Event> events,
+                   const Sources& sources = registered_sources());
+inline Trace finish_trace(std::vector<Event> events, const RunFacts& facts) {
+  return finish_trace(describe_run(facts), std::move(events));
+}
 
 }  // namespace lockstep::tracer

@@ -13,16 +13,16 @@ struct Definition {
   int64_t line = 0;
 };
 
-std::map<std::string, std::string_view, std::less<>>& sources() {
-  static std::map<std::string, std::string_view, std::less<>> all;
+Sources& sources() {
+  static Sources all;
   return all;
 }
 
 /// Returns where `Type::function` is defined: the first line of a .cpp file
 /// that contains it at the outermost level, followed by its parameters.
-Definition find_definition(const std::string& function) {
+Definition find_definition(const std::string& function, const Sources& sources) {
   const std::string wanted = function + "(";
-  for (const auto& [file, text] : sources()) {
+  for (const auto& [file, text] : sources) {
     if (!file.ends_with(".cpp")) continue;
     for (size_t at = text.find(wanted); at != text.npos;
          at = text.find(wanted, at + 1)) {
@@ -40,9 +40,9 @@ Definition find_definition(const std::string& function) {
 
 /// Changes the line of a slot's event from the line that registered the learner's
 /// function to that of the function (or method) with the event's name in the same file.
-void point_to_learners_function(Event& event) {
-  const auto found = sources().find(string_arg(event.args, keys::file));
-  if (found == sources().end()) return;
+void point_to_learners_function(Event& event, const Sources& sources) {
+  const auto found = sources.find(string_arg(event.args, keys::file));
+  if (found == sources.end()) return;
   const std::string_view text = found->second;
   const std::string wanted = event.name + "(";
   for (size_t at = text.find(wanted); at != text.npos; at = text.find(wanted, at + 1)) {
@@ -57,24 +57,24 @@ void point_to_learners_function(Event& event) {
   }
 }
 
-void add_definitions(std::vector<Event>& events) {
+void add_definitions(std::vector<Event>& events, const Sources& sources) {
   std::map<std::string, Definition> known;
   for (Event& event : events) {
     if (event.is(categories::call) && event.args.contains(keys::slot)) {
-      point_to_learners_function(event);
+      point_to_learners_function(event, sources);
       continue;
     }
     if (!event.is(categories::call) || !event.args.contains(keys::cpp)) continue;
     const std::string function = event.args[keys::cpp];
     auto [entry, fresh] = known.try_emplace(function);
-    if (fresh) entry->second = find_definition(function);
+    if (fresh) entry->second = find_definition(function, sources);
     if (entry->second.file.empty()) continue;
     event.args[keys::def_file] = entry->second.file;
     event.args[keys::def_line] = entry->second.line;
   }
 }
 
-Json named_sources(const std::vector<Event>& events) {
+Json named_sources(const std::vector<Event>& events, const Sources& sources) {
   std::set<std::string> files;
   for (const Event& event : events) {
     for (const char* key : {"file", "def_file"}) {
@@ -83,7 +83,7 @@ Json named_sources(const std::vector<Event>& events) {
   }
   Json texts = Json::object();
   for (const std::string& file : files) {
-    if (auto found = sources().find(file); found != sources().end()) {
+    if (auto found = sources.find(file); found != sources.end()) {
       texts[file] = std::string(found->second);
     }
   }
@@ -126,13 +126,9 @@ std::string_view source_text(std::string_view path) {
   return found == sources().end() ? std::string_view() : found->second;
 }
 
-Trace finish_trace(std::vector<Event> events, const RunFacts& facts) {
-  add_definitions(events);
-  std::set<int64_t> steps;
-  for (const Event& event : events) {
-    if (event.is(categories::phase) && event.name == names::step)
-      steps.insert(event.step);
-  }
+const Sources& registered_sources() { return sources(); }
+
+Trace describe_run(const RunFacts& facts) {
   Json devices = Json::array();
   for (size_t i = 0; i < facts.devices.size(); ++i) {
     const size_t rank = facts.world_size > 1 ? i : 0;
@@ -151,9 +147,7 @@ Trace finish_trace(std::vector<Event> events, const RunFacts& facts) {
                     {top::mode, facts.mode},
                     {top::arch, facts.arch},
                     {top::devices, devices},
-                    {top::steps, steps.size()},
-                    {top::model, model_facts(facts)},
-                    {top::sources, named_sources(events)}};
+                    {top::model, model_facts(facts)}};
   if (facts.rank >= 0 && facts.world_size > 1) {
     trace.lockstep[top::rank_clock] = {
         {"origin_ns", recording_origin()},
@@ -161,8 +155,21 @@ Trace finish_trace(std::vector<Event> events, const RunFacts& facts) {
         {"run", current_run()},
         {"offsets", offsets_of(facts)}};
   }
-  trace.events = std::move(events);
   return trace;
+}
+
+Trace finish_trace(Trace description, std::vector<Event> events,
+                   const Sources& sources) {
+  add_definitions(events, sources);
+  std::set<int64_t> steps;
+  for (const Event& event : events) {
+    if (event.is(categories::phase) && event.name == names::step)
+      steps.insert(event.step);
+  }
+  description.lockstep[top::steps] = steps.size();
+  description.lockstep[top::sources] = named_sources(events, sources);
+  description.events = std::move(events);
+  return description;
 }
 
 }  // namespace lockstep::tracer

@@ -34,7 +34,7 @@ struct Local {
   Local() {
     std::lock_guard lock(shared().mutex);
     if (shared().idle.empty()) {
-      shared().buffers.push_back(std::make_unique<Buffer>());
+      shared().buffers.push_back(std::make_unique<Buffer>(shared().next_buffer++));
       buffer = shared().buffers.back().get();
     } else {
       buffer = shared().idle.back();
@@ -87,6 +87,7 @@ Arg Arg::shapes(const char* key, std::span<const int64_t> encoded) {
 void start_recording() {
   std::lock_guard lock(shared().mutex);
   if (shared().origin == 0) shared().origin = now_ns();
+  note(NoteKind::origin, shared().origin, "");
   detail::recording = true;
 }
 
@@ -128,11 +129,15 @@ int current_rank() { return local().context.rank; }
 void claim_device(int device, int rank) {
   std::lock_guard lock(shared().mutex);
   shared().device_ranks[device] = rank;
+  note(NoteKind::device_rank, device, std::to_string(rank));
 }
 
 void append(const Record& record, std::span<const Arg> args,
             std::span<const int64_t> deps, std::span<const int64_t> waits_for) {
   Buffer& buffer = *local().buffer;
+  if (detail::journaling.load(std::memory_order_relaxed)) {
+    note_texts(buffer, record, args);
+  }
   const Entry entry{record,
                     buffer.args.append(args),
                     static_cast<uint32_t>(args.size()),
@@ -150,6 +155,7 @@ int host_lane(std::string_view name) {
     if (lanes[i] == name) return static_cast<int>(i);
   }
   lanes.emplace_back(name);
+  note(NoteKind::lane, static_cast<int64_t>(lanes.size()) - 1, name);
   return static_cast<int>(lanes.size()) - 1;
 }
 

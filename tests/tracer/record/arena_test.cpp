@@ -9,7 +9,7 @@ namespace lockstep::tracer {
 namespace {
 
 TEST(Arena, NothingMovesAndPlacesCountWhatCameBefore) {
-  Arena<int64_t> arena;
+  Arena<int64_t> arena(BlockKind::lists);
   EXPECT_EQ(arena.size(), 0u);
   std::vector<std::pair<uint32_t, size_t>> parts;  // position, count
   std::vector<const int64_t*> where;
@@ -35,7 +35,7 @@ TEST(Arena, NothingMovesAndPlacesCountWhatCameBefore) {
 }
 
 TEST(Arena, TakesMoreAtOnceThanABlockHolds) {
-  Arena<char> arena;
+  Arena<char> arena(BlockKind::notes);
   const std::vector<char> much(1 << 20, 'x');
   arena.append({"ab", 2});
   EXPECT_EQ(arena.append(much), 2u);
