@@ -47,10 +47,19 @@ uint32_t host_event(const OpenTrace& trace, int rank) {
   return waiting;
 }
 
+/// Says of a rank whose file is missing what others would be wrong to say of it.
+constexpr const char* kNotRecorded = "not recorded";
+
+bool is_recorded(const Model& model, int rank) {
+  return std::any_of(model.lanes.begin(), model.lanes.end(),
+                     [rank](const Lane& lane) { return lane.rank == rank; });
+}
+
 /// Returns "host: backward" or, for a server, whose work is done in the workers'
 /// threads, what it has: "22.3 MB of weights".
 std::string host_words(const OpenTrace& trace, int rank) {
   const Model& model = *trace.model;
+  if (!is_recorded(model, rank)) return kNotRecorded;
   const uint32_t event = host_event(trace, rank);
   if (event != kNoEvent) return "host: " + model.name_of(model.events[event]);
   const int first_server = model.ranks() - model.servers();
@@ -105,6 +114,9 @@ void draw_host_strip(const Ui& ui, const Rect& r, const OpenTrace& trace, int ra
 StreamActivity compute_of(const Ui& ui, const OpenTrace& trace, int device) {
   const Model& model = *trace.model;
   const DeviceState& own = trace.state.devices[device];
+  if (!is_recorded(model, model.devices[device].rank)) {
+    return {kNotRecorded, ui.theme.faint, 0, false};
+  }
   const auto named = [&](uint32_t event) {
     return StreamActivity{task_name(model, event),
                           event_colour(ui.theme, model, event),
@@ -162,7 +174,8 @@ StreamActivity comm_of(const Ui& ui, const OpenTrace& trace, int device, bool br
     return {task_name(model, own.running[2]),
             event_colour(ui.theme, model, own.running[2]), 1, true};
   }
-  return {"idle", ui.theme.faint, 0, false};
+  const bool known = is_recorded(model, model.devices[device].rank);
+  return {known ? "idle" : kNotRecorded, ui.theme.faint, 0, false};
 }
 
 /// Draws one stream: its name, task and progress. Work that has not started is only

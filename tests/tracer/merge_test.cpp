@@ -2,6 +2,7 @@
 // that the ranks would have written, and the merge restores it.
 // sanitize: address
 #include "tracer/format/merge.h"
+#include "tracer/format/partial.h"
 
 #include <algorithm>
 #include <map>
@@ -147,13 +148,44 @@ TEST(Merge, AWaitForAnotherRankNamesItsEvent) {
   EXPECT_GT(waits, 0);
 }
 
-TEST(Merge, LeavesALonelyHalfForTheCheck) {
-  const Trace trace = merge_traces({file_of(0, 0)}, {"a"});
-  bool named = false;
-  for (const Finding& finding : check_trace(trace).findings) {
-    named |= !finding.ok && finding.law == "halves-matched";
+const Finding* halves_of(const CheckReport& report) {
+  for (const Finding& finding : report.findings) {
+    if (finding.law == "halves-matched") return &finding;
   }
-  EXPECT_TRUE(named);
+  return nullptr;
+}
+
+TEST(Merge, LeavesALonelyHalfForTheCheck) {
+  std::vector<Trace> ranks = {file_of(0, 0), file_of(1, 0)};
+  std::erase_if(ranks[1].events, [](const Event& event) { return event.is("recv"); });
+  const CheckReport report = check_trace(merge_traces(std::move(ranks), {"a", "b"}));
+  EXPECT_FALSE(halves_of(report)->ok);
+  EXPECT_EQ(report.partial, "");
+}
+
+TEST(Merge, WithoutARankItIsPartialAndNotBroken) {
+  const CheckReport report = check_trace(merge_traces({file_of(0, 0)}, {"a"}));
+  EXPECT_EQ(report.partial, "rank 0 of 2");
+  EXPECT_TRUE(halves_of(report)->ok);
+  EXPECT_FALSE(halves_of(report)->judged);
+}
+
+TEST(Merge, EndsWithTheLastStepThatAllHaveCompleted) {
+  std::vector<Trace> ranks = {file_of(0, 0), file_of(1, 0)};
+  const int64_t next = ranks[0].events.back().id + 1;
+  Event step;  // of rank 0 alone: rank 1 died in it
+  for (const Event& event : ranks[0].events) {
+    if (event.is("phase") && event.name == "step") step = event;
+  }
+  const int64_t last = step.step++;
+  step.id = next;
+  ranks[0].events.push_back(step);
+  set_partial(ranks[1], {{1}, 2, last});
+  const Trace merged = merge_traces(std::move(ranks), {"a", "b"});
+  for (const Event& event : merged.events) EXPECT_LE(event.step, last);
+  EXPECT_EQ(partial_of(merged)->text(),
+            "it ends early, after step " + std::to_string(last));
+  EXPECT_TRUE(check_trace(merged).ok()) << check_text(check_trace(merged));
 }
 
 std::string message_of(std::vector<Trace> traces) {
