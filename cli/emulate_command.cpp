@@ -58,7 +58,6 @@ tracer::Trace open_recorded(const std::string& file) {
 
 /// --split auto: the times of the layers are in the trace.
 void choose_split(EmulateCommand& c) {
-  if (c.pipeline.config.split != run::kAutoSplit) return;
   PipelineFlags flags = c.pipeline;
   flags.batch = c.program.batch;
   flags.devices = c.program.devices;

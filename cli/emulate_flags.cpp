@@ -43,8 +43,8 @@ void add_emulate_flags(CLI::App& command, const std::shared_ptr<EmulateCommand>&
   for (const char* flag : kPipelineFlags) command.get_option(flag)->needs(mode);
   command.get_option("--split")->description(
       "model-parallel: the layers that begin a stage, such as layer2,layer3 or "
-      "features.10,classifier; auto: takes their times from TRACE, then makes the "
-      "slowest stage as fast as possible for --devices");
+      "features.10,classifier; auto, the default: takes their times from TRACE, then "
+      "makes the slowest stage as fast as possible for --devices");
   constructs("--first-bucket-mb", c->first_bucket_mb,
              "constructed: size of DDP's first bucket in MiB")
       ->check(Numbers(1, 1 << 20))

@@ -35,12 +35,6 @@ int micro_batches_of(const plan::PipelineSchedule& schedule) {
 
 /// Throws UsageError if the flags do not describe a pipeline.
 run::RunConfig valid_config_of(const PipelineFlags& flags) {
-  if (flags.config.split.empty()) {
-    throw run::UsageError(
-        "--mode model-parallel needs the layers that begin a stage; fix: add --split "
-        "auto, which takes their times from TRACE, or name them, such as --split "
-        "layer2,layer3,layer4");
-  }
   run::RunConfig config = config_of(flags);
   config.recipe.batch_size =
       flags.batch > 0 ? flags.batch : micro_batches_of(run::schedule_of(config));
@@ -52,7 +46,7 @@ run::RunConfig valid_config_of(const PipelineFlags& flags) {
 
 std::string choose_recorded_split(PipelineFlags& flags, const tracer::Trace& trace,
                                   const std::vector<const tracer::Trace*>& further) {
-  if (flags.config.split != run::kAutoSplit) return "";
+  if (!run::is_auto_split(flags.config.split)) return "";
   const run::RunConfig config = valid_config_of(flags);
   const plan::PipelineSchedule schedule = run::schedule_of(config);
   const int64_t largest =

@@ -56,8 +56,8 @@ void add_pipeline_flags(CLI::App& c, run::PipelineConfig& o) {
   c.add_option(
       "--split", o.split,
       "model-parallel: the layers that begin a stage, such as layer2,layer3 or "
-      "features.10,classifier; auto: measures the layers, then makes the slowest stage "
-      "as fast as possible for --devices");
+      "features.10,classifier; auto, the default: measures the layers, then makes the "
+      "slowest stage as fast as possible for --devices");
   add_choice<run::PipelineKind>(c, "--pipeline-schedule", o.schedule,
                                 "model-parallel: the order of the forward and backward "
                                 "passes; also as --schedule");

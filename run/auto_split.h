@@ -9,7 +9,10 @@
 
 namespace lockstep::run {
 
-inline constexpr const char* kAutoSplit = "auto";
+inline constexpr const char* kAutoSplit = "auto";  ///< the default
+inline bool is_auto_split(const std::string& split) {
+  return split.empty() || split == kAutoSplit;
+}
 
 /// Where the times of the parts come from.
 enum class TimesFrom : uint8_t { this_run, recorded_step };

@@ -64,7 +64,9 @@ Size size_of(const PipelineSchedule& schedule) {
   return size;
 }
 
-bool splits_by_time(const RunConfig& c) { return c.pipeline.split == kAutoSplit; }
+bool splits_by_time(const RunConfig& c) {
+  return is_auto_split(c.pipeline.split);
+}
 
 int stages_by_flags(const RunConfig& c) {
   if (splits_by_time(c)) return device_count(c) * c.pipeline.virtual_stages;
@@ -219,15 +221,15 @@ void validate_auto_split(const RunConfig& c) {
   if (!splits_by_time(c)) return;
   if (!computes(c.device.type)) {
     throw UsageError(
-        fmt::format("--split auto measures times, but --device-type null computes "
-                    "nothing; fix: use --device-type cpu, or name the layers, such as "
-                    "--split {}",
+        fmt::format("--split auto, the default, measures times, but --device-type null "
+                    "computes nothing; fix: use --device-type cpu, or name the layers, "
+                    "such as --split {}",
                     usual_split(c)));
   }
   if (size_of(schedule_of(c)).stages >= 2) return;
   throw UsageError(
-      "--split auto needs at least two stages to cut a model into; fix: add --devices "
-      "4");
+      "--split auto, the default, needs at least two stages to cut a model into; fix: "
+      "add --devices 4");
 }
 
 }  // namespace
@@ -251,13 +253,6 @@ void validate_pipeline(const RunConfig& c) {
         fmt::format("-a {} has a single layer, which --mode model-parallel cannot cut; "
                     "fix: use another model",
                     c.model.arch));
-  }
-  if (c.pipeline.split.empty()) {
-    throw UsageError(
-        fmt::format("--mode model-parallel needs the layers that begin a stage; fix: "
-                    "add --split auto, which measures them, or name them, such as "
-                    "--split {}",
-                    usual_split(c)));
   }
   c.pipeline.schedule_file.empty() ? validate_named(c) : validate_file(c);
   validate_auto_split(c);

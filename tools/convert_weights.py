@@ -1,15 +1,17 @@
 #!/usr/bin/python3
 """Converts weights between PyTorch's files and lockstep's:
 
-    convert_weights.py resnet18.pth resnet18.safetensors     for --pretrained
-    convert_weights.py checkpoint.safetensors weights.pth    for load_state_dict
+    convert_weights.py resnet18.pth resnet18.safetensors         for --pretrained
+    convert_weights.py checkpoint.safetensors weights.pth        for load_state_dict
+    convert_weights.py checkpoint.safetensors checkpoint.pth.tar for main.py --resume
 
 A .pth (.pt, .tar) file is a state_dict, or a checkpoint of PyTorch's ImageNet example,
 of which `state_dict` is used. DataParallel's `module.` and torch.compile's `_orig_mod.`
-are removed from names. Of a
-lockstep checkpoint, only the weights are converted. float16 and bfloat16 become
-float32; other integers become int64. Needs torch (apt-get install python3-torch). No
-code of a .pth file is executed: only tensors and plain Python values are restored."""
+are removed from names. A lockstep checkpoint becomes one of the example, with epoch,
+optimizer and StepLR, if the name ends in .tar, otherwise its weights. float16 and
+bfloat16 become float32; other integers become int64. Needs torch (apt-get install
+python3-torch). No code of a .pth file is executed: only tensors and plain Python values
+are restored."""
 
 import argparse
 import collections
@@ -192,24 +194,26 @@ def read_pth(path):
 
 
 def read_safetensors(path):
-    """8 bytes of length, a JSON header, the numbers."""
+    """8 bytes of length, a JSON header, the numbers. Returns the weights, and of a
+    checkpoint its facts and the tensors of its optimizer, else None and {}."""
     with open(path, "rb") as file:
         content = file.read()
     try:
         size = int.from_bytes(content[:8], "little")
         header, data = json.loads(content[8:8 + size]), content[8 + size:]
-        is_checkpoint = "lockstep" in header.pop("__metadata__", {})
-        tensors = {}
+        facts = header.pop("__metadata__", {}).get("lockstep")
+        tensors, state = {}, {}
         for name, entry in header.items():
-            if is_checkpoint and name.startswith("optimizer."):
-                continue
             if entry["dtype"] not in TYPES:
                 raise Refused(f"{path}: '{name}' is {entry['dtype']}, not one of "
                               f"{', '.join(TYPES)}")
             values = bytearray(data[slice(*entry["data_offsets"])])
-            flat = numbers(values, TYPES[entry["dtype"]])
-            tensors[without_module(name)] = flat.reshape(entry["shape"])
-        return tensors
+            tensor = numbers(values, TYPES[entry["dtype"]]).reshape(entry["shape"])
+            if facts and name.startswith("optimizer."):
+                state[name.removeprefix("optimizer.")] = tensor
+            else:
+                tensors[without_module(name)] = tensor
+        return tensors, json.loads(facts) if facts else None, state
     except (ValueError, KeyError, AttributeError, TypeError, RuntimeError) as error:
         raise Refused(f"{path}: not a safetensors file, or damaged: {error}") from error
 
@@ -241,24 +245,86 @@ def write_safetensors(tensors, path):
         file.write(len(text).to_bytes(8, "little") + text + b"".join(parts))
 
 
-def write_pth(tensors, path):
+def optimizer_of(recipe, parameters):
+    """PyTorch's optimizer with the options of a lockstep recipe."""
     import torch
 
-    torch.save(tensors, path)
+    lr, decay = recipe["--lr"], recipe["--weight-decay"]
+    if recipe["--optimizer"] == "adam":
+        return torch.optim.Adam(
+            parameters, lr, (recipe["--beta1"], recipe["--beta2"]), recipe["--eps"],
+            decay, recipe["--amsgrad"])
+    if recipe["--optimizer"] == "rmsprop":
+        return torch.optim.RMSprop(
+            parameters, lr, recipe["--alpha"], recipe["--eps"], decay,
+            recipe["--momentum"], recipe["--centered"])
+    return torch.optim.SGD(parameters, lr, recipe["--momentum"], weight_decay=decay)
+
+
+def as_main_py_saves(weights, facts, state, path):
+    """What `save_checkpoint` of the example stores after an epoch."""
+    import torch
+
+    recipe = facts["recipe"]
+    if facts["samples"]:
+        raise Refused(f"{path}: saved within an epoch, which main.py cannot resume; "
+                      "fix: convert a checkpoint of the end of one")
+    for flag in "--norm-weight-decay", "--bias-weight-decay":
+        if recipe.get(flag) is not None:
+            raise Refused(f"{path}: main.py has no {flag}; fix: convert to .pth, for "
+                          "the weights")
+    names = [name for name in weights if not name.endswith(
+        (".running_mean", ".running_var", ".num_batches_tracked"))]
+    optimizer = optimizer_of(recipe, [torch.nn.Parameter(weights[name])
+                                      for name in names])
+    result = {"epoch": facts["epoch"], "arch": facts["arch"], "state_dict": weights,
+              "best_acc1": facts["best_acc1"]}
+    if recipe["--schedule"] == "step" and not recipe["--warmup-epochs"]:
+        plan = torch.optim.lr_scheduler.StepLR(
+            optimizer, recipe["--lr-step-size"], recipe["--lr-gamma"])
+        optimizer.step()  # without gradients: before plan.step(), which asks for it
+        for _ in range(facts["epoch"]):
+            plan.step()
+        result["scheduler"] = plan.state_dict()
+    result["optimizer"] = optimizer.state_dict()
+    of_each = {}
+    for part, tensor in state.items():
+        part, _, name = part.partition(".")
+        value = tensor.float() if part == "step" else tensor
+        of_each.setdefault(names.index(name), {})[part] = value
+    if recipe["--optimizer"] == "rmsprop":  # PyTorch counts the steps, and never looks
+        for entry in of_each.values():
+            entry["step"] = torch.tensor(0.0)
+    result["optimizer"]["state"] = of_each
+    return result
+
+
+def write_pth(content, path):
+    import torch
+
+    torch.save(content, path)
 
 
 def convert(source, target):
+    """Returns the number of tensors, and what else was written."""
     reading, writing = (path.suffix == ".safetensors" for path in (source, target))
     if not reading and not writing:
         raise Refused("one of the two files must end in .safetensors")
-    tensors = (read_safetensors if reading else read_pth)(source)
+    tensors, facts, state = (read_safetensors(source) if reading
+                             else (read_pth(source), None, {}))
+    content, more = tensors, ""
+    if facts and target.suffix == ".tar":
+        content = as_main_py_saves(tensors, facts, state, source)
+        more = f", the optimizer's state, epoch {facts['epoch']}"
+        if "scheduler" not in content:
+            more += "; no scheduler: main.py's is StepLR"
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
-        (write_safetensors if writing else write_pth)(tensors, temporary)
+        (write_safetensors if writing else write_pth)(content, temporary)
         os.replace(temporary, target)  # atomically
     finally:
         temporary.unlink(missing_ok=True)
-    return len(tensors)
+    return len(tensors), more
 
 
 def main():
@@ -268,12 +334,12 @@ def main():
     parser.add_argument("target", type=pathlib.Path)
     files = parser.parse_args()
     try:
-        count = convert(files.source, files.target)
+        count, more = convert(files.source, files.target)
     except ImportError as error:
         sys.exit(f"convert_weights: {error}; apt-get install python3-torch")
     except (Refused, OSError) as error:
         sys.exit(f"convert_weights: {error}")
-    print(f"{files.target}: {count} tensors")
+    print(f"{files.target}: {count} tensors{more}")
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -27,6 +28,30 @@ constexpr const char* kStateDicts[] = {"model", "model_state_dict", "model_ema",
                                        "state_dict_ema", "ema"};
 constexpr const char* kAveraged = "n_averaged";  ///< counter of AveragedModel
 
+/// An optimizer of PyTorch whose state and options are read, as its state_dict shows
+/// it.
+struct KnownOptimizer {
+  const char* word;                ///< of --optimizer
+  std::vector<const char*> marks;  ///< options that, together, only this one has
+  std::set<std::string> state;     ///< of a parameter
+  /// Flags of its options, besides --lr and --weight-decay.
+  std::vector<std::pair<const char*, const char*>> flags;
+};
+
+const KnownOptimizer kOptimizers[] = {
+    {"sgd",
+     {"momentum", "dampening"},
+     {"momentum_buffer"},
+     {{"--momentum", "momentum"}}},
+    {"adam",
+     {"betas", "amsgrad"},
+     {"exp_avg", "exp_avg_sq", "max_exp_avg_sq", "step"},
+     {{"--eps", "eps"}}},
+    {"rmsprop",
+     {"alpha", "centered"},
+     {"square_avg", "grad_avg", "momentum_buffer", "step"},
+     {{"--alpha", "alpha"}, {"--eps", "eps"}, {"--momentum", "momentum"}}}};
+
 bool is_buffer(const std::string& name) {
   return name.ends_with(".running_mean") || name.ends_with(".running_var") ||
          name.ends_with(kTracked);
@@ -46,7 +71,7 @@ class MainPyFile {
     }
     if (!state_dict_) state_dict_ = &root;
     list_weights();
-    if (is_checkpoint_) list_momentum();
+    if (is_checkpoint_) list_state();
   }
 
   bool is_checkpoint() const { return is_checkpoint_; }
@@ -69,6 +94,7 @@ class MainPyFile {
   std::vector<data::TensorFileEntry> read() {
     auto entries = file_.read(requests_);
     add_untracked(entries);
+    entries.insert(entries.end(), counts_.begin(), counts_.end());
     return entries;
   }
 
@@ -107,7 +133,18 @@ class MainPyFile {
     return content_.at(groups->items[0]);
   }
 
-  void list_momentum() {
+  const KnownOptimizer& optimizer() const {
+    for (const KnownOptimizer& known : kOptimizers) {
+      if (std::all_of(known.marks.begin(), known.marks.end(), [&](const char* option) {
+            return content_.find(group(), option) != nullptr;
+          })) {
+        return known;
+      }
+    }
+    file_.refuse("its optimizer is not SGD, Adam or RMSprop", kOnlyWeights);
+  }
+
+  void list_state() {
     const PickledValue* state = content_.find(member("optimizer"), "state");
     const PickledValue* params = content_.find(group(), "params");
     if (!state || state->kind != Kind::dict || !params ||
@@ -127,27 +164,42 @@ class MainPyFile {
         file_.refuse("its optimizer and its state_dict have different parameters",
                      kOnlyWeights);
       }
-      add_momentum(name->second, content_.at(state->items[i + 1]));
+      add_state(without_module(name->second), content_.at(state->items[i + 1]));
     }
   }
 
-  void add_momentum(const std::string& parameter, const PickledValue& state) {
+  void add_state(const std::string& parameter, const PickledValue& state) {
+    const KnownOptimizer& known = optimizer();
     for (size_t i = 0; i + 1 < state.items.size(); i += 2) {
-      const PickledValue &name = content_.at(state.items[i]),
-                         &buffer = content_.at(state.items[i + 1]);
-      if (name.text != "momentum_buffer") {
-        file_.refuse(
-            fmt::format("its optimizer is not SGD with momentum: it stores '{}'",
-                        data::printable_text(name.text)),
-            kOnlyWeights);
+      const std::string& part = content_.at(state.items[i]).text;
+      const PickledValue& value = content_.at(state.items[i + 1]);
+      if (!known.state.contains(part)) {
+        file_.refuse(fmt::format("its optimizer, {}, stores '{}'", known.word,
+                                 data::printable_text(part)),
+                     kOnlyWeights);
       }
-      if (buffer.kind == Kind::none) continue;  // had no gradient
-      if (buffer.kind != Kind::tensor) {
-        file_.refuse("its momentum is not a tensor", kOnlyWeights);
+      if (value.kind == Kind::none) continue;  // had no gradient
+      const std::string name = fmt::format("optimizer.{}.{}", part, parameter);
+      if (part == "step") {
+        if (known.word == std::string_view("adam")) add_count(name, value);
+      } else if (value.kind != Kind::tensor) {
+        file_.refuse(fmt::format("its {} is not a tensor", part), kOnlyWeights);
+      } else {
+        requests_.push_back({name, static_cast<size_t>(value.integer)});
       }
-      requests_.push_back(
-          {kMomentum + without_module(parameter), static_cast<size_t>(buffer.integer)});
     }
+  }
+
+  /// A number of updates: an integer, or a tensor of one number since PyTorch 1.12.
+  void add_count(const std::string& name, const PickledValue& value) {
+    const double count = number(value, "step");
+    if (!(count >= 0 && count < 1e15) || count != std::floor(count)) {
+      file_.refuse("its step is not a number of updates", kOnlyWeights);
+    }
+    const auto whole = static_cast<int64_t>(count);
+    std::vector<std::byte> bytes(sizeof whole);
+    std::memcpy(bytes.data(), &whole, sizeof whole);
+    counts_.push_back({name, "I64", {}, std::move(bytes)});
   }
 
   /// main.py stores the best accuracy as a number or as a tensor of one number.
@@ -184,8 +236,22 @@ class MainPyFile {
         file_.refuse(fmt::format("its optimizer uses {}", other), kOnlyWeights);
       }
     }
+    require_decay_of_adam(options);
+    const KnownOptimizer& known = optimizer();
     nlohmann::json recipe{{"--arch", arch}, {"--stem", stem()}};
-    add(recipe, "--momentum", content_.find(options, "momentum"), "momentum");
+    if (known.word != std::string_view("sgd")) recipe["--optimizer"] = known.word;
+    for (const auto& [flag, option] : known.flags) {
+      add(recipe, flag, content_.find(options, option), option);
+    }
+    if (const PickledValue* betas = content_.find(options, "betas")) {
+      if (betas->items.size() != 2) file_.refuse("its betas are not two", kOnlyWeights);
+      add(recipe, "--beta1", &content_.at(betas->items[0]), "beta");
+      add(recipe, "--beta2", &content_.at(betas->items[1]), "beta");
+    }
+    for (const char* option : {"amsgrad", "centered"}) {
+      const PickledValue* set = content_.find(options, option);
+      if (set) recipe[fmt::format("--{}", option)] = set->integer != 0;
+    }
     add(recipe, "--weight-decay", content_.find(options, "weight_decay"),
         "weight_decay");
     add(recipe, "--lr", content_.find(options, "initial_lr"), "initial_lr");
@@ -201,6 +267,19 @@ class MainPyFile {
     recipe["--lr-step-size"] = steps->integer;
     add(recipe, "--lr-gamma", content_.find(*scheduler, "gamma"), "gamma");
     return recipe.dump();
+  }
+
+  /// AdamW's state_dict is Adam's, except that since PyTorch 2.7 it says so.
+  void require_decay_of_adam(const PickledValue& options) {
+    const PickledValue* decay = content_.find(options, "weight_decay");
+    if (!content_.find(options, "betas") || !decay) return;
+    if (number(*decay, "weight_decay") == 0) return;
+    const PickledValue* decoupled = content_.find(options, "decoupled_weight_decay");
+    if (!decoupled) {
+      file_.refuse("does not say whether its weight decay is Adam's or AdamW's",
+                   kOnlyWeights);
+    }
+    if (decoupled->integer != 0) file_.refuse("its optimizer is AdamW", kOnlyWeights);
   }
 
   /// torchvision's ResNets begin with a 7×7 convolution, whatever the image size.
@@ -234,7 +313,8 @@ class MainPyFile {
   const PickledValue* state_dict_ = nullptr;
   bool is_checkpoint_ = false;
   std::vector<data::PthFile::Request> requests_;
-  std::vector<std::string> parameters_;  ///< in the optimizer's order
+  std::vector<data::TensorFileEntry> counts_;  ///< of updates, for each parameter
+  std::vector<std::string> parameters_;        ///< in the optimizer's order
 };
 
 /// Throws std::runtime_error if the first bytes show that the file holds no weights.

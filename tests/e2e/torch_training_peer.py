@@ -43,20 +43,40 @@ def schedule(optimizer, recipe, epochs):
     return lr_scheduler.SequentialLR(optimizer, [first, main], milestones=[warmup])
 
 
+def optimizer_of(net, recipe):
+    lr, kind = recipe["lr"], recipe.get("optimizer", "sgd")
+    if kind == "sgd":
+        return torch.optim.SGD(parameter_groups(net, recipe), lr, 0.9)
+    make = {"adam": torch.optim.Adam, "rmsprop": torch.optim.RMSprop}[kind]
+    return make(net.parameters(), lr, **recipe.get("options", {}))
+
+
+def resume(recipe, net, optimizer, plan):
+    """As main.py does. Returns the first epoch."""
+    if "resume" not in recipe:
+        return 0
+    checkpoint = torch.load(recipe["resume"])
+    net.load_state_dict(checkpoint["state_dict"])
+    optimizer.load_state_dict(checkpoint["optimizer"])
+    plan.load_state_dict(checkpoint["scheduler"])
+    return checkpoint["epoch"]
+
+
 def main():
     arch, folder, weights = sys.argv[1:4]
     batch, epochs, count = map(int, sys.argv[4:7])
     recipe = json.loads(sys.argv[7])
     net = getattr(nets, arch)().double().train()
     net.load_state_dict(read_weights(weights))
-    optimizer = torch.optim.SGD(parameter_groups(net, recipe), recipe["lr"], 0.9)
+    optimizer = optimizer_of(net, recipe)
     plan = schedule(optimizer, recipe, epochs)
+    begin = resume(recipe, net, optimizer, plan)
     criterion = torch.nn.CrossEntropyLoss(
         label_smoothing=recipe.get("label_smoothing", 0))
     images, labels = read_images(folder, count)
     accumulate = recipe.get("accumulate", 1)
     losses, rates = [], []
-    for epoch in range(epochs):
+    for epoch in range(begin, epochs):
         rates.append(optimizer.param_groups[0]["lr"])
         batches = list(zip(images.split(batch), labels.split(batch)))
         for start in range(0, len(batches), accumulate):

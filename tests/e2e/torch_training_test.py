@@ -113,6 +113,46 @@ class LiveTraining(TorchTest):  # all first
                        code=1)
         self.assertIn("'conv1.weight' is F64 [64, 3, 7, 7]", error)
 
+    def losses(self):
+        with open(self.path("s.json"), encoding="utf-8") as file:
+            return [step["loss"] for step in json.load(file)["steps"]]
+
+    def test_a_run_of_main_py_with_another_optimizer_is_resumed(self):
+        """The averages and the number of updates come from its .pth.tar, too."""
+        self.make("resnet20", 4, 8)
+        for kind, options in {"adam": {"betas": [0.8, 0.99], "amsgrad": True},
+                              "rmsprop": {"momentum": 0.5, "centered": True}}.items():
+            with self.subTest(optimizer=kind):
+                saved = self.path(f"{kind}.pth.tar")
+                theirs = self.train_theirs(
+                    {"lr": 0.002, "wd": 0, "optimizer": kind, "options": options,
+                     "step_size": 1, "gamma": 0.5, "checkpoint": saved}, 2)["losses"]
+                run(*self.net, "--resume", saved, "--no-shuffle", "--no-augment",
+                    "--epochs", 2, "--steps", 2, "--optimizer", kind,
+                    "--summary", self.path("s.json"))
+                for mine, torchs in zip(self.losses(), theirs[2:], strict=True):
+                    self.assertAlmostEqual(mine, torchs, delta=1e-9)
+
+    def test_main_py_resumes_ours(self):
+        """Weights, the optimizer's state, the epoch and its rate, converted."""
+        self.make("resnet20", 4, 8)
+        same = [*self.net, "--pretrained", self.weights, "--no-shuffle", "--no-augment",
+                "--lr", 0.002, "--lr-step-size", 1, "--lr-gamma", 0.5]
+        for kind in ("sgd", "adam", "rmsprop"):
+            with self.subTest(optimizer=kind):
+                flags = [*same, "--wd", 0, "--optimizer", kind]
+                run(*flags, "--epochs", 2, "--summary", self.path("s.json"))
+                ours = self.losses()[3:5]  # after two steps and an evaluation
+                run(*flags, "--epochs", 1, "--checkpoint", self.path(kind))
+                saved = self.path(f"{kind}.pth.tar")
+                said = self.ask(CONVERT, self.path(kind) + "/checkpoint.safetensors",
+                                saved)
+                self.assertIn("128 tensors, the optimizer's state, epoch 1", said)
+                theirs = self.train_theirs({"lr": 0.002, "wd": 0, "optimizer": kind,
+                                            "resume": saved}, 2)["losses"]
+                for mine, torchs in zip(ours, theirs, strict=True):
+                    self.assertAlmostEqual(mine, torchs, delta=1e-9)
+
     def test_pretrained_of_another_number_of_classes(self):
         """The last layer keeps its initial values; an evaluation is refused."""
         self.make()

@@ -164,15 +164,22 @@ std::string why_no_pipeline(const std::function<void(RunConfig&)>& change) {
 TEST(PipelineFlags, SayWhatIsImpossible) {
   EXPECT_EQ(why_no_pipeline([](RunConfig&) {}), "");
   const std::pair<const char*, std::function<void(RunConfig&)>> cases[] = {
-      {"such as --split layer3", [](RunConfig& c) { c.pipeline.split = ""; }},
+      {"such as --split layer2,layer3,layer4",
+       [](RunConfig& c) {
+         c.pipeline.split = "auto";
+         c.device.type = DeviceType::null;
+         c.device.count = 4;
+       }},
       {"such as --split layer2,layer3,layer4",
        [](RunConfig& c) {
          c.pipeline.split = "";
+         c.device.type = DeviceType::null;
          c.device.count = 4;
        }},
       {"such as --split features.6,classifier",
        [](RunConfig& c) {
          c.pipeline.split = "";
+         c.device.type = DeviceType::null;
          c.device.count = 3;
          c.model.arch = "vgg16";
        }},

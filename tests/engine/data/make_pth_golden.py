@@ -129,7 +129,10 @@ def main():
     for group in older["optimizer"]["param_groups"]:
         del group["initial_lr"]
     torch.save(older, FOLDER / "older.pth.tar", _use_new_zipfile_serialization=False)
-    torch.save(trained(torch.optim.Adam), FOLDER / "adam.pth.tar")
+    adam = trained(torch.optim.Adam)
+    torch.save(adam, FOLDER / "adam.pth.tar")
+    torch.save(trained(torch.optim.AdamW), FOLDER / "adamw.pth.tar")
+    torch.save(trained(torch.optim.Adagrad), FOLDER / "adagrad.pth.tar")
     torch.save(trained(lambda p: torch.optim.SGD(p, 0.1, momentum=0.9, nesterov=True)),
                FOLDER / "nesterov.pth.tar")
     torch.save({"args": argparse.Namespace(lr=0.1), **saved}, FOLDER / "args.pth.tar")
@@ -143,7 +146,10 @@ def main():
     momentum = {names[index]: entry["momentum_buffer"]
                 for index, entry in saved["optimizer"]["state"].items()
                 if entry["momentum_buffer"] is not None}
-    text = json.dumps({"types": expected(state),
+    averages = {f"{part}.{names[index]}": entry[part]
+                for index, entry in adam["optimizer"]["state"].items()
+                for part in ("exp_avg", "exp_avg_sq")}
+    text = json.dumps({"types": expected(state), "adam": expected(averages),
                        "state_dict": expected(saved["state_dict"]),
                        "momentum": expected(momentum)}, indent=1)
     (FOLDER / "pth.json").write_text(text + "\n", encoding="utf-8")

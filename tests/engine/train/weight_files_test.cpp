@@ -95,7 +95,7 @@ TEST(WeightFiles, ReadWeightsAlone) {
 
 // What --pretrained reads: whatever the optimizer is, its state is not looked at.
 TEST(WeightFiles, OfOtherOptimizersAreReadAlone) {
-  for (const char* name : {"adam.pth.tar", "nesterov.pth.tar"}) {
+  for (const char* name : {"adam.pth.tar", "nesterov.pth.tar", "adamw.pth.tar"}) {
     data::Metadata metadata;
     const auto tensors =
         read_weight_file(pth_golden_path(name), &metadata, Part::weights);
@@ -107,6 +107,30 @@ TEST(WeightFiles, OfOtherOptimizersAreReadAlone) {
   }
 }
 
+TEST(WeightFiles, ReadAdamsCheckpoints) {
+  CheckpointHeader header;
+  const auto tensors = tensors_of("adam.pth.tar", &header);
+  EXPECT_EQ(Json::parse(header.progress.recipe), (Json{{"--arch", "resnet18"},
+                                                       {"--stem", "imagenet"},
+                                                       {"--optimizer", "adam"},
+                                                       {"--lr", 0.001},
+                                                       {"--beta1", 0.9},
+                                                       {"--beta2", 0.999},
+                                                       {"--eps", 1e-8},
+                                                       {"--amsgrad", false},
+                                                       {"--weight-decay", 0.0},
+                                                       {"--schedule", "step"},
+                                                       {"--lr-step-size", 1},
+                                                       {"--lr-gamma", 0.5}}));
+  EXPECT_EQ(pth_golden()["adam"].size(), 8u);  // two averages of four parameters
+  for (const auto& [name, values] : pth_golden()["adam"].items()) {
+    expect_pth_golden(tensors.at("optimizer." + name), values);
+  }
+  const auto& step = tensors.at("optimizer.step.fc.weight");
+  EXPECT_EQ(step.dtype, "I64");
+  EXPECT_EQ(static_cast<int>(step.data[0]), 2);
+}
+
 TEST(WeightFiles, RefuseOtherOptimizers) {
   const auto refused = [](const std::string& name, auto... parts) {
     data::Metadata metadata;
@@ -114,7 +138,9 @@ TEST(WeightFiles, RefuseOtherOptimizers) {
                  "; fix: ", parts...);
     expect_error([&] { read_weight_metadata(pth_golden_path(name)); }, name, parts...);
   };
-  refused("adam.pth.tar", "is not SGD with momentum: it stores 'step'");
+  refused("adamw.pth.tar",
+          "does not say whether its weight decay is Adam's or AdamW's");
+  refused("adagrad.pth.tar", "its optimizer is not SGD, Adam or RMSprop");
   refused("nesterov.pth.tar", "its optimizer uses nesterov");
   refused("number.pth", "'n' is not a tensor");
 }
