@@ -64,9 +64,7 @@ Size size_of(const PipelineSchedule& schedule) {
   return size;
 }
 
-bool splits_by_time(const RunConfig& c) {
-  return is_auto_split(c.pipeline.split);
-}
+bool splits_by_time(const RunConfig& c) { return is_auto_split(c.pipeline.split); }
 
 int stages_by_flags(const RunConfig& c) {
   if (splits_by_time(c)) return device_count(c) * c.pipeline.virtual_stages;
