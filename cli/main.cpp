@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/limits.h"
 #include "base/program.h"
 #include "cli/argparse.h"
 #include "cli/commands.h"
@@ -35,7 +36,7 @@ void on_interrupt(int signal) {
 void say_failed(const std::exception& error) {
   const std::string calls = tracer::traceback_text(tracer::take_traceback());
   std::fprintf(stderr, "%slockstep: %s\n", run::printable(calls).c_str(),
-               run::printable(run::shortened(error.what())).c_str());
+               run::printable(run::shortened(with_limits(error))).c_str());
 }
 
 /// Returns the subcommands up to where parsing stopped: `trace import `.

@@ -84,6 +84,7 @@ int spawn_ranks(const RunConfig& c) {
                world == 1 ? "" : "es", init);
     std::fflush(stdout);
   }
+  require_files_for(plan::total_world_size(nodes, local));
   const auto secret = secret_of_ranks(nodes);
   ChildGroup ranks(kGrace);
   for (int gpu = 0; gpu < local; ++gpu) {
@@ -120,6 +121,7 @@ std::pair<int, bool> launch_once(const LaunchOptions& o, int restart) {
   const auto [host, port] = split_endpoint(endpoint);
   std::vector<std::string> arguments{"lockstep"};
   arguments.insert(arguments.end(), o.command.begin(), o.command.end());
+  require_files_for(plan::total_world_size(o.nodes, o.per_node));
   const auto secret = secret_of_ranks(o.nodes);
   ChildGroup ranks(kGrace);
   for (int gpu = 0; gpu < o.per_node; ++gpu) {

@@ -1,5 +1,7 @@
 #include "run/rank_place.h"
 
+#include "base/limits.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -220,6 +222,12 @@ int64_t global_batch(const RunConfig& c, const RankPlace& place) {
 int64_t update_batch(const RunConfig& c, const RankPlace& place) {
   const bool alone = train::shares_memory(mode_of(c));
   return alone ? rank_batch(c, place) : global_batch(c, place);
+}
+
+void require_files_for(int ranks) {
+  constexpr uint64_t kEach = 2, kOwn = 48;  // connections to the store; libraries, data
+  require_open_files(kEach * static_cast<uint64_t>(ranks) + kOwn,
+                     std::to_string(ranks) + " ranks");
 }
 
 }  // namespace lockstep::run

@@ -82,4 +82,8 @@ int64_t global_batch(const RunConfig& config, const RankPlace& place);
 /// Returns how many images one update of the weights is for, without --accumulate.
 int64_t update_batch(const RunConfig& config, const RankPlace& place);
 
+/// Raises the limit of open files to what rank 0 of `ranks` processes needs. Throws
+/// std::runtime_error if it must not.
+void require_files_for(int ranks);
+
 }  // namespace lockstep::run

@@ -13,6 +13,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/limits.h"
 #include "engine/backends/load_cuda.h"
 #include "engine/distributed/collectives/make_communicator.h"
 #include "engine/distributed/rendezvous/init_method.h"
@@ -197,6 +198,7 @@ std::shared_ptr<distributed::Store> meet_at_store(RunConfig& c, RankPlace& place
                by_environment ? fmt::format(" ({}:{})", init.host, init.port) : "");
     std::fflush(stdout);
   }
+  if (place.rank == 0) require_files_for(place.processes());  // it hosts the store
   auto store = distributed::make_store(init, place.rank, place.processes(), timeout);
   try {
     meet(*store, c, place, timeout);
@@ -361,7 +363,7 @@ int train_in_process(const RunConfig& given, const RankPlace& started) {
     std::fflush(stdout);
     const std::string calls = tracer::traceback_text(tracer::take_traceback());
     std::fputs(printable(calls).c_str(), stderr);
-    end_with(monitor.explain(error.what()));
+    end_with(monitor.explain(with_limits(error)));
   }
   store->leave();
   store->linger(timeout);

@@ -2,8 +2,10 @@
 #include <condition_variable>
 #include <exception>
 #include <mutex>
+#include <system_error>
 #include <thread>
 
+#include "base/limits.h"
 #include "engine/backends/backend.h"
 #include "engine/distributed/collectives/local_transport.h"
 #include "engine/distributed/collectives/make_communicator.h"
@@ -182,7 +184,12 @@ class Groups {
     failure_ = why;
     std::vector<std::jthread> aborts;  // at once: each may wait for the others
     for (const GroupPtr& group : groups_) {
-      aborts.emplace_back([&group, &why] { group->communicator().abort(why); });
+      const auto abort = [&group, &why] { group->communicator().abort(why); };
+      try {
+        aborts.emplace_back(abort);
+      } catch (const std::system_error&) {  // no more threads
+        abort();
+      }
     }
   }
 
@@ -192,18 +199,37 @@ class Groups {
   std::vector<GroupPtr> groups_;
 };
 
-/// Names the rank if the model failed on it; other errors concern all ranks alike.
-[[noreturn]] void rethrow(const std::exception_ptr& error, tracer::Traceback traceback,
-                          int rank) {
-  if (traceback.frames.empty()) std::rethrow_exception(error);
-  const std::string name = "rank " + std::to_string(rank);
-  tracer::continue_traceback(std::move(traceback), "the thread of " + name);
-  try {
-    std::rethrow_exception(error);
-  } catch (const std::exception& failure) {
-    throw std::runtime_error(name + ": " + failure.what());
+/// The first error of a rank.
+class FirstFailure {
+ public:
+  /// Keeps the exception that is being handled, if it is the first.
+  void keep(int rank) {
+    std::lock_guard lock(mutex_);
+    if (error_) return;
+    error_ = std::current_exception();
+    traceback_ = tracer::take_traceback();
+    rank_ = rank;
   }
-}
+  /// Throws it, if there is one. Names the rank if the model failed on it; other errors
+  /// concern all ranks alike.
+  void rethrow() {
+    if (!error_) return;
+    if (traceback_.frames.empty()) std::rethrow_exception(error_);
+    const std::string name = "rank " + std::to_string(rank_);
+    tracer::continue_traceback(std::move(traceback_), "the thread of " + name);
+    try {
+      std::rethrow_exception(error_);
+    } catch (const std::exception& failure) {
+      throw std::runtime_error(name + ": " + with_limits(failure));
+    }
+  }
+
+ private:
+  std::mutex mutex_;
+  std::exception_ptr error_;
+  tracer::Traceback traceback_;
+  int rank_ = 0;
+};
 
 }  // namespace
 
@@ -225,10 +251,16 @@ int train_in_threads(const RunConfig& c, const DataSets& data, tracer::Trace* tr
   }
   Gate gate(world);
   Groups groups;
-  std::mutex mutex;
-  std::exception_ptr first_error;
-  tracer::Traceback traceback;  // of `first_error`
-  int failed_rank = 0, code = 0;
+  FirstFailure failure;
+  int code = 0;
+  const auto fail = [&](const std::exception& error, int rank) {
+    failure.keep(rank);
+    gate.fail();
+    const std::string why = "rank " + std::to_string(rank) + " failed: " + error.what();
+    if (shared) shared->abandon(why);
+    if (servers) servers->abort(why);
+    groups.abort(why);
+  };
 
   const auto run = [&](int rank) {
     tracer::set_rank(rank);
@@ -273,27 +305,18 @@ int train_in_threads(const RunConfig& c, const DataSets& data, tracer::Trace* tr
       const int result = train_rank(c, data, place, hooks, rank == 0 ? trace : nullptr);
       if (rank == 0) code = result;
     } catch (const std::exception& error) {
-      {
-        std::lock_guard lock(mutex);
-        if (!first_error) {
-          first_error = std::current_exception();
-          traceback = tracer::take_traceback();
-          failed_rank = rank;
-        }
-      }
-      gate.fail();
-      const std::string why =
-          "rank " + std::to_string(rank) + " failed: " + error.what();
-      if (shared) shared->abandon(why);
-      if (servers) servers->abort(why);
-      groups.abort(why);
+      fail(error, rank);
     }
   };
   std::vector<std::thread> threads;
-  for (int rank = 0; rank < world; ++rank) threads.emplace_back(run, rank);
+  try {
+    for (int rank = 0; rank < world; ++rank) threads.emplace_back(run, rank);
+  } catch (const std::system_error& error) {  // a limit; the others wait for the rest
+    fail(error, static_cast<int>(threads.size()));
+  }
   for (std::thread& thread : threads) thread.join();
   for (int rank = 0; rank < world; ++rank) tracer::claim_device(rank, 0);
-  if (first_error) rethrow(first_error, std::move(traceback), failed_rank);
+  failure.rethrow();
   return code;
 }
 

@@ -86,6 +86,18 @@ class Launch(TempTest):
                     "GROUP_RANK": "1", "MASTER_ADDR": host,
                     "LOCKSTEP_INIT": f"tcp://{url}:{port}"})
 
+    def test_a_limit_of_open_files_is_the_cause(self):
+        """It is raised as far as the system allows, or named before ranks start."""
+        words = [*TOY64, "--length", 40, "--epochs", 1, "--steps", 1, "-b", 40,
+                 "--multiprocessing-distributed", "--devices", 20]
+        limited = ["prlimit", "--nofile=60:60"]
+        done = Run(words, before=limited)
+        self.assertEqual(done.end(), 1)
+        self.assertEqual(done.err, [
+            "lockstep: 20 ranks need about 88 open files, and the limit is 60; fix: "
+            "ulimit -n 88, which an administrator may have to allow"])
+        self.assertEqual(Run(words, before=["prlimit", "--nofile=60:88"]).end(), 0)
+
     def test_wrong_usage(self):
         for words, fix in (
                 ([], "launch runs `train`, not nothing"),
