@@ -40,7 +40,8 @@ std::string with_limits(const std::exception& error) {
     return error.what();
   }
   return fmt::format(
-      "the system starts no more threads ({}); limits: {} processes and threads of "
+      "the system starts no more threads or processes ({}); limits: {} processes and "
+      "threads of "
       "this "
       "user (ulimit -u), {} KiB of address space (ulimit -v), and a container's "
       "pids.max; fix: raise what is too low, or use fewer --devices",

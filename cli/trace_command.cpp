@@ -19,6 +19,7 @@
 #include "tracer/format/partial.h"
 #include "tracer/format/trace.h"
 #include "tracer/kineto/kineto.h"
+#include "tracer/record/journal.h"
 
 namespace lockstep::cli {
 namespace {
@@ -150,7 +151,8 @@ struct ExchangeOptions {
 /// Adds the file's name to the errors of the conversion.
 template <typename Translate>
 auto of_file(const std::string& file, Translate translate) {
-  const tracer::Trace trace = tracer::read_trace(file);
+  const tracer::Trace trace =
+      tracer::parse_trace(tracer::open_trace_text(file, tracer::kMaxText), file);
   try {
     return translate(trace);
   } catch (const std::runtime_error& error) {

@@ -84,7 +84,7 @@ int spawn_ranks(const RunConfig& c) {
                world == 1 ? "" : "es", init);
     std::fflush(stdout);
   }
-  require_files_for(plan::total_world_size(nodes, local));
+  if (node == 0) require_files_for(plan::total_world_size(nodes, local));
   const auto secret = secret_of_ranks(nodes);
   ChildGroup ranks(kGrace);
   for (int gpu = 0; gpu < local; ++gpu) {
@@ -95,7 +95,8 @@ int spawn_ranks(const RunConfig& c) {
     ranks.start(fmt::format("rank {}", place.rank), c.environment.arguments, variables);
   }
   const int code = ranks.wait(train::Trainer::stop);
-  if (code != 0 && !c.output.trace.empty()) say_what_is_left(c.output.trace, local);
+  if (code != 0 && !c.output.trace.empty())
+    say_what_is_left(c.output.trace, node * local, local);
   return code;
 }
 
@@ -121,7 +122,7 @@ std::pair<int, bool> launch_once(const LaunchOptions& o, int restart) {
   const auto [host, port] = split_endpoint(endpoint);
   std::vector<std::string> arguments{"lockstep"};
   arguments.insert(arguments.end(), o.command.begin(), o.command.end());
-  require_files_for(plan::total_world_size(o.nodes, o.per_node));
+  if (o.node == 0) require_files_for(plan::total_world_size(o.nodes, o.per_node));
   const auto secret = secret_of_ranks(o.nodes);
   ChildGroup ranks(kGrace);
   for (int gpu = 0; gpu < o.per_node; ++gpu) {

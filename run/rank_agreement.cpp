@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
+#include "run/auto_split.h"
 #include "run/pipeline.h"
 #include "run/recipe.h"
 #include "run/words.h"
@@ -66,7 +67,9 @@ Facts shared_options(const RunConfig& c) {
       {"--check-weights", fmt::to_string(c.ddp.check_weights)},
   };
   if (mode_of(c) == train::Mode::model_parallel) {
-    facts.emplace_back("--split", c.pipeline.split);
+    facts.emplace_back("--split", is_auto_split(c.pipeline.split)
+                                      ? std::string(kAutoSplit)
+                                      : c.pipeline.split);
     facts.emplace_back("--pipeline-schedule", name_of_schedule(c));
     facts.emplace_back("the actions:", to_one_line(plan::to_csv(schedule_of(c))));
   }

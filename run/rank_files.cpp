@@ -63,19 +63,19 @@ void merge_rank_files(const RunConfig& c, int world, distributed::Store& store,
   }
 }
 
-void say_what_is_left(const std::string& trace, int ranks) {
+void say_what_is_left(const std::string& trace, int first, int count) {
   std::string files;
-  int count = 0;
-  for (int rank = 0; rank < ranks; ++rank) {
+  int found = 0;
+  for (int rank = first; rank < first + count; ++rank) {
     const std::string file = rank_file(trace, rank);
     for (const std::string& name : {file, tracer::journal_of(file)}) {
       if (!std::filesystem::exists(name)) continue;
       files += " " + shell_word(name);
-      ++count;
+      ++found;
       break;
     }
   }
-  if (count < 2) return;
+  if (found < 2) return;
   std::fprintf(stderr, "lockstep: what the ranks recorded: %s trace merge -o %s%s\n",
                program().c_str(), shell_word(trace).c_str(), files.c_str());
 }

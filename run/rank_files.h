@@ -22,9 +22,9 @@ void tell_of_trace(distributed::Store& store, const std::string& file, int rank)
 void merge_rank_files(const RunConfig& config, int world, distributed::Store& store,
                       Milliseconds timeout);
 
-/// Prints, after a failure, how to see what the ranks have recorded, if that is more
-/// than one file.
-void say_what_is_left(const std::string& trace, int ranks);
+/// Prints, after a failure, how to see what the `count` ranks from `first` on have
+/// recorded, if that is more than one file.
+void say_what_is_left(const std::string& trace, int first, int count);
 
 /// For rank 0: tells the others that all files have been written.
 void tell_of_files(distributed::Store& store);

@@ -51,8 +51,8 @@ void say_why(int rank, const std::string& message) {
                printable(shortened(message)).c_str());
   const std::string journal = tracer::open_journal_file();
   if (journal.empty()) return;
-  std::fprintf(stderr, "lockstep: the trace of rank %d up to its last step is in %s\n",
-               rank, printable(journal).c_str());
+  std::fprintf(stderr, "lockstep: what rank %d recorded is in %s\n", rank,
+               printable(journal).c_str());
 }
 
 /// Waits until all ranks have reached the store with equal options. Throws an error
@@ -223,6 +223,7 @@ std::string take_own_files(RunConfig& c, const RankPlace& place) {
   if (!trace.empty()) {
     output.trace = rank_file(trace, place.rank);
     std::filesystem::remove(output.trace);  // left by a run that failed to merge
+    std::filesystem::remove(tracer::journal_of(output.trace));
   }
   if (!place.main()) {
     output.summary.clear();

@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <chrono>
 #include <condition_variable>
 #include <exception>
@@ -13,9 +15,11 @@
 #include "engine/distributed/rendezvous/store.h"
 #include "engine/nn/init.h"
 #include "run/devices.h"
+#include "run/printable.h"
 #include "run/recording.h"
 #include "run/sharing.h"
 #include "run/train.h"
+#include "tracer/record/journal.h"
 #include "tracer/record/traceback.h"
 
 namespace lockstep::run {
@@ -210,6 +214,13 @@ class FirstFailure {
     traceback_ = tracer::take_traceback();
     rank_ = rank;
   }
+  /// Closes the journal, if there is one, and prints where it is.
+  void keep_journal() const {
+    const std::string journal = tracer::open_journal_file();
+    if (!error_ || journal.empty()) return;
+    tracer::close_journal();
+    fmt::print(stderr, "lockstep: what was recorded is in {}\n", printable(journal));
+  }
   /// Throws it, if there is one. Names the rank if the model failed on it; other errors
   /// concern all ranks alike.
   void rethrow() {
@@ -230,6 +241,10 @@ class FirstFailure {
   tracer::Traceback traceback_;
   int rank_ = 0;
 };
+
+void give_devices_back(int world) {
+  for (int rank = 0; rank < world; ++rank) tracer::claim_device(rank, 0);
+}
 
 }  // namespace
 
@@ -315,7 +330,8 @@ int train_in_threads(const RunConfig& c, const DataSets& data, tracer::Trace* tr
     fail(error, static_cast<int>(threads.size()));
   }
   for (std::thread& thread : threads) thread.join();
-  for (int rank = 0; rank < world; ++rank) tracer::claim_device(rank, 0);
+  failure.keep_journal();
+  give_devices_back(world);
   failure.rethrow();
   return code;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <filesystem>
 #include <map>
 #include <set>
 #include <tuple>
@@ -147,6 +148,9 @@ void Recording::before(int64_t step) {
 }
 
 void Recording::begin_journal() {
+  std::error_code none;
+  const auto status = std::filesystem::status(config_.output.trace, none);
+  if (exists(status) && !is_regular_file(status)) return;  // a pipe, /dev/stdout
   const std::string file = tracer::journal_of(config_.output.trace);
   const std::string why = tracer::open_journal(file, description());
   if (why.empty() || config_.output.quiet) return;
@@ -292,7 +296,7 @@ void Recording::write_until_failure(const std::string& error) {
       return e.step >= done && e.step != failed_;
     });
   }
-  if (done <= first_ && failed_ == tracer::kNone) return;
+  if (done <= first_ && failed_ == tracer::kNone) return tracer::remove_journal();
   assemble_trace();
   if (place_.group) {
     const int64_t last = tracer::keep_complete_steps(trace_);
@@ -346,6 +350,9 @@ void Recording::assemble_trace() {
 tracer::Trace Recording::description() const {
   tracer::Trace trace =
       tracer::describe_run(facts_of(config_, *trainer_.model(), devices_, place_));
+  if (mode_of(config_) == train::Mode::ps) {
+    trace.lockstep[tracer::top::workers] = place_.world;
+  }
   if (config_.device.hardware == nullptr) return trace;
   trace.lockstep[tracer::top::emulated_devices] = {
       {"hardware", config_.device.hardware->name},
@@ -362,6 +369,7 @@ void Recording::write_trace() {
   }
   const bool has_steps = place_.is_server() ? !trace_.events.empty() : !steps.empty();
   if (!has_steps) {  // a signal came before the first, or the run had none
+    tracer::remove_journal();
     if (place_.is_process && !place_.main()) return;  // rank 0 says it
     std::fprintf(stderr, "lockstep: no trace written: step %ld was not reached\n",
                  static_cast<long>(first_));

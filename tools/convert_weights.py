@@ -269,23 +269,25 @@ def as_main_py_saves(weights, facts, state, path):
     if facts["samples"]:
         raise Refused(f"{path}: saved within an epoch, which main.py cannot resume; "
                       "fix: convert a checkpoint of the end of one")
-    for flag in "--norm-weight-decay", "--bias-weight-decay":
-        if recipe.get(flag) is not None:
-            raise Refused(f"{path}: main.py has no {flag}; fix: convert to .pth, for "
-                          "the weights")
+    others = {"--norm-weight-decay": None, "--bias-weight-decay": None,
+              "--scale-lr": False, "--label-smoothing": 0, "--accumulate": 1,
+              "--clip-grad-norm": None, "--schedule": "step", "--warmup-epochs": 0}
+    for flag, usual in others.items():
+        if recipe.get(flag, usual) != usual:
+            raise Refused(f"{path}: main.py has no {flag} {recipe[flag]}; fix: convert "
+                          "to .pth, for the weights")
     names = [name for name in weights if not name.endswith(
         (".running_mean", ".running_var", ".num_batches_tracked"))]
     optimizer = optimizer_of(recipe, [torch.nn.Parameter(weights[name])
                                       for name in names])
     result = {"epoch": facts["epoch"], "arch": facts["arch"], "state_dict": weights,
               "best_acc1": facts["best_acc1"]}
-    if recipe["--schedule"] == "step" and not recipe["--warmup-epochs"]:
-        plan = torch.optim.lr_scheduler.StepLR(
-            optimizer, recipe["--lr-step-size"], recipe["--lr-gamma"])
-        optimizer.step()  # without gradients: before plan.step(), which asks for it
-        for _ in range(facts["epoch"]):
-            plan.step()
-        result["scheduler"] = plan.state_dict()
+    plan = torch.optim.lr_scheduler.StepLR(
+        optimizer, recipe["--lr-step-size"], recipe["--lr-gamma"])
+    optimizer.step()  # without gradients: before plan.step(), which asks for it
+    for _ in range(facts["epoch"]):
+        plan.step()
+    result["scheduler"] = plan.state_dict()
     result["optimizer"] = optimizer.state_dict()
     of_each = {}
     for part, tensor in state.items():
@@ -316,8 +318,6 @@ def convert(source, target):
     if facts and target.suffix == ".tar":
         content = as_main_py_saves(tensors, facts, state, source)
         more = f", the optimizer's state, epoch {facts['epoch']}"
-        if "scheduler" not in content:
-            more += "; no scheduler: main.py's is StepLR"
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         (write_safetensors if writing else write_pth)(content, temporary)

@@ -117,14 +117,16 @@ TEST(AutoSplit, NeedsTimesAndTwoStages) {
   EXPECT_EQ(why_no_auto_split([](RunConfig&) {}), "");
   const std::string null =
       why_no_auto_split([](RunConfig& c) { c.device.type = DeviceType::null; });
-  EXPECT_EQ(null,
-            "--split auto measures times, but --device-type null computes nothing; "
-            "fix: use --device-type cpu, or name the layers, such as --split layer3");
+  EXPECT_EQ(
+      null,
+      "--split auto, the default, measures times, but --device-type null computes "
+      "nothing; fix: use --device-type cpu, or name the layers, such as --split "
+      "layer3");
   const std::string one = why_no_auto_split([](RunConfig& c) { c.device.count = 1; });
   EXPECT_NE(one.find("needs at least two stages"), std::string::npos) << one;
   const std::string none =
       why_no_auto_split([](RunConfig& c) { c.pipeline.split = ""; });
-  EXPECT_NE(none.find("add --split auto"), std::string::npos) << none;
+  EXPECT_EQ(none, "");  // the default
 }
 
 nlohmann::json summary_of(RunConfig config, const fs::path& folder) {

@@ -111,7 +111,6 @@ void join_waits(std::vector<Event>& events,
 /// Returns what the files lack together; nullopt if there is one of each rank, and none
 /// ends early.
 std::optional<Partial> partial_of_all(const std::vector<Trace>& ranks) {
-  if (ranks[0].lockstep.contains(top::imported)) return std::nullopt;
   Partial all;
   all.of = int_arg(object_arg(ranks[0].other, top::distributed), top::world_size, 1);
   for (const Trace& trace : ranks) {

@@ -21,12 +21,12 @@ bool is_complete_step(const Event& event) {
 class LastSteps {
  public:
   explicit LastSteps(const Trace& trace) {
+    const int64_t workers = int_arg(trace.lockstep, top::workers, INT64_MAX);
     for (const Event& event : trace.events) {
       const int64_t rank = int_arg(event.args, keys::rank, kNone);
-      if (is_complete_step(event)) {
-        const auto [last, is_new] = steps_.try_emplace(rank, event.step);
-        last->second = std::max(last->second, event.step);
-      }
+      if (event.step == kNone || rank == kNone || rank >= workers) continue;
+      int64_t& last = steps_.try_emplace(rank, kNone).first->second;
+      if (is_complete_step(event)) last = std::max(last, event.step);
     }
     for (const auto& [rank, step] : steps_) {
       first_to_end_ = std::min(first_to_end_, step);
@@ -36,7 +36,7 @@ class LastSteps {
 
   /// A server makes no steps: it works for those of its workers.
   int64_t of(int64_t rank) const {
-    if (together_) return steps_.empty() ? kNone : first_to_end_;
+    if (together_) return first_to_end_;
     const auto found = steps_.find(rank);
     return found == steps_.end() ? INT64_MAX : found->second;
   }
@@ -49,12 +49,15 @@ class LastSteps {
 
 /// Removes tasks whose operation was not recorded: it had not ended.
 void erase_unfinished(std::vector<Event>& events) {
-  std::set<int64_t> there;
-  for (const Event& event : events) there.insert(event.id);
-  const auto lacks = [&](int64_t id) { return id != kNone && !there.contains(id); };
-  std::erase_if(events, [&](const Event& event) {
-    return lacks(event.op) || lacks(event.parent);
-  });
+  size_t erased = 1;
+  while (erased > 0) {  // those that an erased one has begun, too
+    std::set<int64_t> there;
+    for (const Event& event : events) there.insert(event.id);
+    const auto lacks = [&](int64_t id) { return id != kNone && !there.contains(id); };
+    erased = std::erase_if(events, [&](const Event& event) {
+      return lacks(event.op) || lacks(event.parent);
+    });
+  }
 }
 
 }  // namespace
@@ -116,18 +119,21 @@ int64_t keep_complete_steps(Trace& trace, int64_t most) {
     return event.step <= std::min(last, most);
   };
   int64_t last = kNone, end = INT64_MIN;
+  std::set<int64_t> left;
   for (const Event& event : trace.events) {
     if (event.step == kNone || !is_left(event)) continue;
     last = std::max(last, event.step);
     end = std::max(end, event.end());
+    if (is_complete_step(event)) left.insert(event.step);
   }
+  if (trace.lockstep.contains(top::steps)) trace.lockstep[top::steps] = left.size();
   std::erase_if(trace.events, [&](const Event& event) {
     if (event.ph == 'M') return false;
     return event.step == kNone ? event.ts > end : !is_left(event);
   });
   if (!share_steps(trace)) {
-    forget_what_was_left_out(trace.events, true);
     erase_unfinished(trace.events);
+    forget_what_was_left_out(trace.events, true);
   }
   return last;
 }

@@ -20,7 +20,7 @@ struct Partial {
 
   bool ends_early() const { return last_step != kNone; }
   bool lacks_ranks() const { return static_cast<int64_t>(ranks.size()) < of; }
-  /// Returns, for example, "ranks 0 and 1 of 3; it ends early, after step 4".
+  /// Returns, for example, "ranks 0, 1 of 3; it ends early, after step 4".
   std::string text() const;
 };
 

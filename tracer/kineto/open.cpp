@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "tracer/format/file_io.h"
+#include "tracer/format/partial.h"
 #include "tracer/format/trace_file.h"
 #include "tracer/format/watched.h"
 #include "tracer/kineto/kineto.h"
@@ -102,6 +103,8 @@ Trace open_trace(const std::string& path) {
   Trace trace;
   try {
     trace = parse_trace(open_trace_text(path, kMaxText), path);
+  } catch (const NoCompleteStep&) {
+    throw;
   } catch (const std::runtime_error& error) {
     return open_cut(path, error);
   }

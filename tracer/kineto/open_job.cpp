@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "tracer/format/merge.h"
+#include "tracer/format/partial.h"
 #include "tracer/format/trace_file.h"
 #include "tracer/kineto/kineto.h"
 #include "tracer/record/journal.h"
@@ -35,7 +36,11 @@ std::optional<Trace> open_job(const std::vector<std::string>& paths, std::string
   std::vector<std::pair<int64_t, std::string>> ranks;
   std::set<int64_t> numbers;
   for (const std::string& path : paths) {
-    ranks.emplace_back(rank_in(path), path);
+    try {
+      ranks.emplace_back(rank_in(path), path);
+    } catch (const NoCompleteStep&) {  // as if it were missing
+      continue;
+    }
     const int64_t rank = ranks.back().first;
     if (rank == kNone || !numbers.insert(rank).second) return std::nullopt;
   }

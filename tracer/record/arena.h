@@ -103,6 +103,7 @@ class Arena {
   /// Adds a block of a journal that is being read; in ascending order of `first`.
   void adopt(uint64_t first, std::span<const T> values) {
     blocks_.emplace_back(memory_block(kind_, buffer_, first, values.size_bytes()));
+    if (values.empty()) return;
     std::memcpy(values_of(*blocks_.back()), values.data(), values.size_bytes());
     blocks_.back()->used = values.size();
   }

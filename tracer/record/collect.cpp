@@ -5,6 +5,7 @@
 #include <sstream>
 #include <unordered_map>
 
+#include "tracer/format/times.h"
 #include "tracer/record/buffers.h"
 
 namespace lockstep::tracer {
@@ -115,7 +116,8 @@ void add_names(std::vector<Event>& events, const std::vector<std::string>& lanes
       names.push_back(name_event("process_sort_index", pid, 0, "sort_index", pid));
     }
     last_pid = pid;
-    std::string name = host ? lanes.at(tid) : streams[tid];
+    const auto lane = static_cast<size_t>(tid);
+    std::string name = host && lane < lanes.size() ? lanes[lane] : streams[lane % 3];
     names.push_back(name_event("thread_name", pid, tid, "name", name));
     names.push_back(name_event("thread_sort_index", pid, tid, "sort_index", tid));
   }
@@ -145,7 +147,8 @@ using CounterTimes = std::map<int, std::vector<int64_t>>;
 /// device (and, for a copy, of its sender) that precede it: the order of allocations
 /// and tasks in the host's program stays known if times change.
 void count_memory_counters(Event& event, const CounterTimes& times, int64_t origin) {
-  const int64_t enqueued = int_arg(event.args, keys::memory_counters) - origin;
+  const int64_t enqueued =
+      add_within_range(int_arg(event.args, keys::memory_counters), -origin);
   event.args.erase(keys::memory_counters);
   const auto count = [&](const char* key, const char* as) {
     const auto of_device = times.find(static_cast<int>(int_arg(event.args, key, -1)));

@@ -65,7 +65,7 @@ void add_definitions(std::vector<Event>& events, const Sources& sources) {
       continue;
     }
     if (!event.is(categories::call) || !event.args.contains(keys::cpp)) continue;
-    const std::string function = event.args[keys::cpp];
+    const std::string function = string_arg(event.args, keys::cpp);
     auto [entry, fresh] = known.try_emplace(function);
     if (fresh) entry->second = find_definition(function, sources);
     if (entry->second.file.empty()) continue;
@@ -78,7 +78,7 @@ Json named_sources(const std::vector<Event>& events, const Sources& sources) {
   std::set<std::string> files;
   for (const Event& event : events) {
     for (const char* key : {"file", "def_file"}) {
-      if (event.args.contains(key)) files.insert(event.args[key].get<std::string>());
+      if (event.args.contains(key)) files.insert(string_arg(event.args, key));
     }
   }
   Json texts = Json::object();

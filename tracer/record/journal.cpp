@@ -37,6 +37,14 @@ BlockHeader* fill_in(BlockHeader* block, BlockKind kind, uint32_t buffer,
   return block;
 }
 
+/// What is recorded next goes to new blocks.
+void end_blocks(Buffer& buffer) {
+  buffer.entries.end_block();
+  buffer.args.end_block();
+  buffer.lists.end_block();
+  buffer.noted = {};
+}
+
 }  // namespace
 
 JournalFile::JournalFile(std::string path) : path_(std::move(path)) {
@@ -161,7 +169,7 @@ void note_texts(Buffer& buffer, const Record& record, std::span<const Arg> args)
 std::string journal_of(const std::string& trace) { return trace + ".partial"; }
 
 std::string open_journal(const std::string& path, const Trace& head) {
-  remove_journal();
+  close_journal();
   std::lock_guard lock(shared().mutex);
   try {
     std::lock_guard opening(mutex);
@@ -170,12 +178,7 @@ std::string open_journal(const std::string& path, const Trace& head) {
     return error.code().message();
   }
   detail::journaling = true;
-  for (const auto& buffer : shared().buffers) {
-    buffer->entries.end_block();
-    buffer->args.end_block();
-    buffer->lists.end_block();
-    buffer->noted = {};
-  }
+  for (const auto& buffer : shared().buffers) end_blocks(*buffer);
   shared().noted = {};
   shared().notes = std::make_unique<Arena<char>>(BlockKind::notes);
   note(NoteKind::head, 0, trace_text(head));
@@ -198,13 +201,19 @@ void leave_out_of_journal(int64_t step) {
   note(NoteKind::left_out, step, "");
 }
 
-void remove_journal() {
+void close_journal() {
   std::lock_guard lock(shared().mutex);
   if (!detail::journaling.exchange(false)) return;
   shared().notes.reset();
+  for (const auto& buffer : shared().buffers) end_blocks(*buffer);
   std::lock_guard closing(mutex);
-  ::unlink(open_file->path().c_str());
   std::exchange(open_file, nullptr)->release();
+}
+
+void remove_journal() {
+  const std::string file = open_journal_file();
+  close_journal();
+  if (!file.empty()) ::unlink(file.c_str());
 }
 
 std::string open_journal_file() {

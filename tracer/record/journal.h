@@ -27,8 +27,10 @@ std::string open_journal(const std::string& path, const Trace& head);
 /// Says that a step is not part of the trace (its batch was skipped).
 void leave_out_of_journal(int64_t step);
 
-/// Closes the journal and removes its file: the trace is written. Does nothing if none
-/// is open. No thread may be recording.
+/// Closes the journal: what is recorded later is not in its file. `remove_journal` also
+/// removes the file: the trace is written. Both do nothing if none is open. No thread
+/// may be recording.
+void close_journal();
 void remove_journal();
 
 /// Returns the file of the open journal; empty if none is open.

@@ -43,7 +43,8 @@ class JournalReader {
     Trace head = parse_trace(head_, name_);
     head.events = events_of(recorded_, {});
     std::erase_if(head.events, [&](const Event& event) {
-      return left_out_.contains(event.step) || event.end() > full_at_;
+      return left_out_.contains(event.step) ||
+             event.end() > full_at_ - recorded_.origin;
     });
     const int64_t last = keep_complete_steps(head);
     if (last == kNone) {
@@ -71,6 +72,7 @@ class JournalReader {
            "was written by another build of lockstep; fix: read it with that one");
     }
     std::memcpy(&full_at_, text_.data() + offsetof(JournalStart, full_at), 8);
+    full_at_ = std::max<int64_t>(full_at_, 0);
   }
 
   void read_blocks(BlockKind wanted) {
@@ -112,15 +114,16 @@ class JournalReader {
       for (Arg& arg : args) translate(arg);
       adopt(buffer->args, block, args);
     } else {
-      for (Entry& entry : values_of<Entry>(block, values)) {
-        if (translate(entry, *buffer)) buffer->entries.append({&entry, 1});
-      }
+      std::vector<Entry> entries = values_of<Entry>(block, values);
+      std::erase_if(entries, [&](Entry& entry) { return !translate(entry, *buffer); });
+      buffer->entries.adopt(buffer->entries.size(), entries);
     }
   }
 
   template <typename T>
   static std::vector<T> values_of(const Block& block, std::string_view bytes) {
     std::vector<T> values(std::min<uint64_t>(block.used, bytes.size() / sizeof(T)));
+    if (values.empty()) return values;
     std::memcpy(static_cast<void*>(values.data()), bytes.data(),
                 values.size() * sizeof(T));
     return values;
@@ -149,7 +152,7 @@ class JournalReader {
     if (arg.text == nullptr) arg.key = nullptr;
   }
 
-  bool translate(Entry& entry, const Buffer& buffer) const {
+  bool translate(Entry& entry, const Buffer& buffer) {
     constexpr int64_t kMost = int64_t{1} << 61;
     Record& record = entry.record;
     record.cat = text_at(record.cat);
@@ -169,16 +172,26 @@ class JournalReader {
         !buffer.args.has(entry.first_arg, entry.arg_count)) {
       return false;
     }
+    spend(entry.arg_count + uint64_t{entry.dep_count} + entry.wait_count);
     const auto args = buffer.args.at(entry.first_arg, entry.arg_count);
     return std::all_of(args.begin(), args.end(),
                        [&](const Arg& arg) { return is_whole(arg, buffer); });
   }
 
-  static bool is_whole(const Arg& arg, const Buffer& buffer) {
+  /// No event has the values of another one, so all of them need less than the file.
+  void spend(uint64_t values) {
+    spent_ += values;
+    if (spent_ > text_.size() / sizeof(int64_t)) {
+      fail(name_, "is damaged: its events share values");
+    }
+  }
+
+  bool is_whole(const Arg& arg, const Buffer& buffer) {
     if (arg.key == nullptr || arg.kind > Arg::Kind::texts) return false;
     const bool shapes = arg.kind == Arg::Kind::shapes;
     if (arg.kind != Arg::Kind::integers && !shapes) return true;
     if (!buffer.lists.has(arg.list.first, arg.list.count)) return false;
+    spend(arg.list.count);
     auto rest = buffer.lists.at(arg.list.first, arg.list.count);
     while (shapes && !rest.empty()) {
       if (rest[0] < 0 || rest[0] >= static_cast<int64_t>(rest.size())) return false;
@@ -240,6 +253,7 @@ class JournalReader {
     partial.last_step = last;
     const int64_t rank = int_arg(info, top::rank, kNone);
     partial.of = int_arg(info, top::world_size, 1);
+    if (partial.of > kMostRanks) fail(name_, "is damaged: it names too many ranks");
     for (int64_t i = 0; i < partial.of; ++i) {
       if (rank == kNone || rank == i) partial.ranks.push_back(i);
     }
@@ -249,6 +263,7 @@ class JournalReader {
   const std::string_view text_;
   const std::string& name_;
   int64_t full_at_ = INT64_MAX;
+  uint64_t spent_ = 0;  ///< values that the events have
   Recorded recorded_;
   std::map<uint32_t, std::unique_ptr<Buffer>> buffers_;
   std::unordered_map<int64_t, const char*> texts_;

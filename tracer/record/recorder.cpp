@@ -86,8 +86,10 @@ Arg Arg::shapes(const char* key, std::span<const int64_t> encoded) {
 
 void start_recording() {
   std::lock_guard lock(shared().mutex);
-  if (shared().origin == 0) shared().origin = now_ns();
-  note(NoteKind::origin, shared().origin, "");
+  if (shared().origin == 0) {
+    shared().origin = now_ns();
+    note(NoteKind::origin, shared().origin, "");
+  }
   detail::recording = true;
 }
 

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <filesystem>
 #include <random>
 #include <thread>
@@ -14,6 +15,7 @@
 #include "tests/tracer/record/recorded_steps.h"
 #include "tracer/format/partial.h"
 #include "tracer/record/collect.h"
+#include "tracer/record/journal_file.h"
 
 namespace lockstep::tracer {
 namespace {
@@ -94,6 +96,25 @@ TEST_F(JournalTest, OutlivesAKilledProcess) {
   EXPECT_EQ(trace.lockstep[top::steps], 5);
   EXPECT_EQ(partial_of(trace)->last_step, 4);
   EXPECT_TRUE(trace.lockstep[top::sources].contains("recorded/steps.cpp"));
+}
+
+TEST_F(JournalTest, EndsWhereTheDiskWasFull) {
+  begin();
+  recorded::make_steps(0, 3);
+  const int64_t full_at = now_ns();
+  recorded::make_steps(3, 6);
+  std::string text = bytes();
+  std::memcpy(text.data() + offsetof(JournalStart, full_at), &full_at, sizeof full_at);
+  EXPECT_EQ(partial_of(read_journal(text, file_))->last_step, 2);
+}
+
+TEST_F(JournalTest, WhatIsRecordedAfterItsEndIsNotInIt) {
+  begin();
+  recorded::make_steps(0, 2);
+  close_journal();
+  recorded::make_steps(2, 4);
+  EXPECT_EQ(partial_of(read_journal(bytes(), file_))->last_step, 1);
+  EXPECT_EQ(finish_trace(recorded::description(), collect()).lockstep[top::steps], 4);
 }
 
 TEST_F(JournalTest, NoCompleteStepIsAnErrorThatSaysSo) {

@@ -242,6 +242,7 @@ Trace repeat_programs(const Trace& trace, const RecordedStep& step,
   const Renumbering numbers(ids, Lanes(trace));
   Trace result;
   result.lockstep = trace.lockstep;
+  result.lockstep.erase(top::partial);
   result.other = trace.other;
   result.other["distributedInfo"] = {{"backend", "ring"}, {"world_size", ranks}};
   result.texts = trace.texts;
