@@ -242,7 +242,9 @@ class FirstFailure {
   int rank_ = 0;
 };
 
-void give_devices_back(int world) {
+/// After the ranks have ended. What the process records next is of rank 0.
+void end_recording(const FirstFailure& failure, int world) {
+  failure.keep_journal();
   for (int rank = 0; rank < world; ++rank) tracer::claim_device(rank, 0);
 }
 
@@ -330,8 +332,7 @@ int train_in_threads(const RunConfig& c, const DataSets& data, tracer::Trace* tr
     fail(error, static_cast<int>(threads.size()));
   }
   for (std::thread& thread : threads) thread.join();
-  failure.keep_journal();
-  give_devices_back(world);
+  end_recording(failure, world);
   failure.rethrow();
   return code;
 }
