@@ -17,6 +17,7 @@
 #include "run/emulated_devices.h"
 #include "run/environment.h"
 #include "run/printable.h"
+#include "run/sharing.h"
 #include "run/writing.h"
 #include "tracer/analysis/summary.h"
 #include "tracer/emulate/hardware/hardware.h"
@@ -350,7 +351,7 @@ void Recording::assemble_trace() {
 tracer::Trace Recording::description() const {
   tracer::Trace trace =
       tracer::describe_run(facts_of(config_, *trainer_.model(), devices_, place_));
-  if (mode_of(config_) == train::Mode::ps) {
+  if (place_.server_processes > 0 || !server_devices(config_).empty()) {
     trace.lockstep[tracer::top::workers] = place_.world;
   }
   if (config_.device.hardware == nullptr) return trace;

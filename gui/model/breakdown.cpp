@@ -6,7 +6,7 @@
 #include <tuple>
 
 #include "gui/model/details.h"
-#include "tracer/analysis/own_pace.h"
+#include "tracer/format/own_pace.h"
 
 namespace lockstep::gui {
 

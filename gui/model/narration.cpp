@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "gui/model/event_facts.h"
-#include "tracer/analysis/own_pace.h"
 #include "tracer/format/keys.h"
+#include "tracer/format/own_pace.h"
 
 namespace lockstep::gui {
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 
 #include "tracer/analysis/judge.h"
 #include "tracer/analysis/run_both.h"
@@ -22,45 +23,38 @@ constexpr std::string_view kOfImported[] = {"format",          "times",
                                             "memory-positive", "parent-contains",
                                             "steps-whole",     "copies-on-receiver"};
 
-/// Laws of what several ranks do together: without the events of some of them, nothing
-/// follows from what is missing.
-constexpr std::string_view kOfAllRanks[] = {
-    "halves-matched",   "ranks-agree",     "ring-bytes",         "ring-share",
-    "ring-messages",    "messages-agree",  "ring-steps",         "ring-forwarding",
-    "sends-received",   "update-versions", "push-bytes",         "pull-bytes",
-    "all-servers",      "servers",         "version-order",      "read-version",
-    "own-updates-read", "ssp-bound",       "pull-before-update", "lock-exclusive",
-    "lock-staleness",   "schedule-valid",  "pipeline-facts",     "activation-bytes"};
-
-template <size_t N>
-bool is_one_of(const std::string_view (&laws)[N], const std::string& law) {
-  return std::find(std::begin(laws), std::end(laws), law) != std::end(laws);
+bool is_of_imported(const std::string& law) {
+  return std::find(std::begin(kOfImported), std::end(kOfImported), law) !=
+         std::end(kOfImported);
 }
 
-/// Replaces the findings of each law that `is_judged` rejects by one that says `why`.
-template <typename IsJudged>
-void leave_unjudged(CheckReport& report, const char* why, IsJudged is_judged) {
-  std::vector<Finding> kept;
-  for (Finding& finding : report.findings) {
-    if (!is_judged(finding.law)) {
-      if (!kept.empty() && kept.back().law == finding.law) continue;
-      finding = {finding.law, true, false, why};
-    }
-    kept.push_back(std::move(finding));
+/// Decides which laws a trace has the events for.
+class Judged {
+ public:
+  Judged(const Trace& trace, const std::vector<Step>& steps)
+      : imported_(trace.lockstep.contains(top::imported)), has_steps_(!steps.empty()) {
+    if (!imported_) partial_ = partial_of(trace);
+    lacks_ranks_ = partial_ && (partial_->lacks_ranks() || !share_steps(trace));
   }
-  report.findings = std::move(kept);
-}
 
-void judge_as_partial(CheckReport& report, const Trace& trace, const Partial& partial) {
-  report.partial = partial.text();
-  const bool servers = string_arg(trace.lockstep, top::mode) == "ps";
-  if (!partial.lacks_ranks() && share_steps(trace)) return;  // all have the same steps
-  leave_unjudged(report, "not judged: it needs the same steps of all ranks",
-                 [&](const std::string& law) {
-                   if (servers && law == "steps-whole") return false;  // they have none
-                   return !is_one_of(kOfAllRanks, law);
-                 });
-}
+  /// Returns why a law is not judged; empty if it is.
+  std::string why_not(const Law& law) const {
+    if (imported_ && !is_of_imported(law.name())) {
+      return "not judged: an imported trace lacks the required data";
+    }
+    const bool of_server = !has_steps_ && law.name() == "steps-whole";
+    if (lacks_ranks_ && (of_server || law.needs() == Law::Needs::all_ranks)) {
+      return "not judged: it needs the same steps of all ranks";
+    }
+    return "";
+  }
+
+  std::string partial() const { return partial_ ? partial_->text() : ""; }
+
+ private:
+  bool imported_, has_steps_, lacks_ranks_ = false;
+  std::optional<Partial> partial_;
+};
 
 }  // namespace
 
@@ -80,13 +74,17 @@ CheckReport check_trace(const Trace& trace) {
            });
 
   CheckReport report;
-  for (const Law& law : file.laws) law.report(report.findings);
-  for (const Law& law : training.laws) law.report(report.findings);
-  if (trace.lockstep.contains(top::imported)) {
-    leave_unjudged(report, "not judged: an imported trace lacks the required data",
-                   [](const std::string& law) { return is_one_of(kOfImported, law); });
-  } else if (const auto partial = partial_of(trace)) {
-    judge_as_partial(report, trace, *partial);
+  const Judged judged(trace, lookups.steps);
+  report.partial = judged.partial();
+  for (const auto* laws : {&file.laws, &training.laws}) {
+    for (const Law& law : *laws) {
+      const std::string why_not = judged.why_not(law);
+      if (why_not.empty()) {
+        law.report(report.findings);
+      } else {
+        report.findings.push_back({law.name(), true, false, why_not});
+      }
+    }
   }
   return report;
 }

@@ -16,8 +16,15 @@ namespace lockstep::tracer {
 /// Checks one law: counts the cases checked and collects the violations.
 class Law {
  public:
-  Law(std::string name, std::string meaning)
-      : name_(std::move(name)), meaning_(std::move(meaning)) {}
+  /// What a law can be judged on: the events of any rank, or only those of all ranks
+  /// together, in the same steps.
+  enum class Needs : uint8_t { any_rank, all_ranks };
+
+  Law(std::string name, std::string meaning, Needs needs)
+      : name_(std::move(name)), meaning_(std::move(meaning)), needs_(needs) {}
+
+  const std::string& name() const { return name_; }
+  Needs needs() const { return needs_; }
 
   /// `explain()` returns the message; it is called only if the law is violated.
   template <typename Explain>
@@ -36,6 +43,7 @@ class Law {
   static constexpr size_t kMaxShown = 5;  ///< further violations add no information
 
   std::string name_, meaning_;
+  Needs needs_;
   size_t checked_ = 0, broken_ = 0;
   std::vector<Finding> violations_;
 };
@@ -56,7 +64,12 @@ struct TraceUnderTest {
 
   /// Opens a law; it appears in the report even if it applies to no event.
   Law& law(const char* name, const char* meaning) {
-    return laws.emplace_back(name, meaning);
+    return laws.emplace_back(name, meaning, Law::Needs::any_rank);
+  }
+
+  /// Opens a law of what ranks do together; see Law::Needs.
+  Law& law_of_ranks(const char* name, const char* meaning) {
+    return laws.emplace_back(name, meaning, Law::Needs::all_ranks);
   }
 
   const Trace& trace;

@@ -61,11 +61,12 @@ bool waits_for(const TraceUnderTest& test, const Event& waiting, const Event& aw
 
 MessageLaws::MessageLaws(TraceUnderTest& test)
     : test_(test),
-      facts_(test.law("messages-agree",
-                      "a message has its collective's reason, tensor and type")),
-      steps_(test.law("ring-steps", "messages go around the ring step by step")),
-      forwarding_(test.law("ring-forwarding",
-                           "a rank sends what it has packed or received before")) {}
+      facts_(test.law_of_ranks(
+          "messages-agree", "a message has its collective's reason, tensor and type")),
+      steps_(
+          test.law_of_ranks("ring-steps", "messages go around the ring step by step")),
+      forwarding_(test.law_of_ranks(
+          "ring-forwarding", "a rank sends what it has packed or received before")) {}
 
 void MessageLaws::judge(const WholeCollective& whole, int64_t ranks) {
   judge_facts(whole);

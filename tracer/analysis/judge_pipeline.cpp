@@ -98,15 +98,17 @@ struct PipelineLaws {
   explicit PipelineLaws(TraceUnderTest& test)
       : facts(test.law("action-facts",
                        "an action names the stage and micro-batch of its event")),
-        schedule(test.law("schedule-valid",
-                          "every micro-batch passes every stage forward, then back")),
+        schedule(test.law_of_ranks(
+            "schedule-valid",
+            "every micro-batch passes every stage forward, then back")),
         order(test.law("schedule-order",
                        "each device runs the actions in the schedule's order")),
         live(test.law("live-micro-batches",
                       "no device holds more micro-batches than its schedule allows")),
-        bytes(test.law("activation-bytes",
-                       "each border passes on an activation and its gradient, of the "
-                       "same size, once per micro-batch")),
+        bytes(test.law_of_ranks(
+            "activation-bytes",
+            "each border passes on an activation and its gradient, of the "
+            "same size, once per micro-batch")),
         inputs(test.law("images-h2d-of-stages",
                         "images go to the first stage, labels to the last")) {}
 
@@ -265,8 +267,8 @@ struct PipelineLaws {
 void judge_pipeline(TraceUnderTest& test) {
   if (string_arg(test.trace.lockstep, top::mode) != kModelParallel) return;
   PipelineLaws laws(test);
-  Law& facts = test.law("pipeline-facts",
-                        "a step states its stages' devices and its micro-batches");
+  Law& facts = test.law_of_ranks(
+      "pipeline-facts", "a step states its stages' devices and its micro-batches");
   // In the file of one of several ranks there are only its own actions.
   const Json& info = object_arg(test.trace.other, top::distributed);
   const bool is_part =

@@ -47,7 +47,8 @@ class ServerJudge {
 
   /// Without servers and workers, no other law can be judged.
   bool judge_facts() {
-    Law& law = test_.law("servers", "a step names its servers, whose devices follow");
+    Law& law =
+        test_.law_of_ranks("servers", "a step names its servers, whose devices follow");
     law.expect(servers_ > 0 && workers_ > 0, kNone, [&] {
       return fmt::format("{} servers and {} workers", servers_, workers_);
     });
@@ -59,8 +60,8 @@ class ServerJudge {
                 pushes_);
     judge_bytes("pull-bytes", "a pull moves the server's keys, once", reasons::pull,
                 pulls_);
-    Law& all =
-        test_.law("all-servers", "a step pushes to, or pulls from, every server");
+    Law& all = test_.law_of_ranks("all-servers",
+                                  "a step pushes to, or pulls from, every server");
     for (const auto* requests : {&pushes_, &pulls_}) {
       std::map<std::pair<int64_t, int64_t>, std::set<int64_t>> met;
       std::map<std::pair<int64_t, int64_t>, const Event*> last;
@@ -76,12 +77,14 @@ class ServerJudge {
   }
 
   void judge_versions() {
-    Law& order = test_.law("version-order", "each update of a server adds one version");
-    Law& read = test_.law("read-version", "a gradient is for the weights pulled last");
+    Law& order =
+        test_.law_of_ranks("version-order", "each update of a server adds one version");
+    Law& read =
+        test_.law_of_ranks("read-version", "a gradient is for the weights pulled last");
     // So the staleness of a worker's updates adds up to at most the number of updates
     // that others made between its first one and its last one: a mean of N − 1, for N
     // workers, in the long run.
-    Law& own = test_.law("own-updates-read", "a worker pulls its own updates");
+    Law& own = test_.law_of_ranks("own-updates-read", "a worker pulls its own updates");
     std::map<int64_t, int64_t> versions;
     std::map<std::pair<int64_t, int64_t>, int64_t> last_of;  // server, worker
     for (const Request& update : updates_) {
@@ -127,7 +130,7 @@ class ServerJudge {
   /// The pull with which a worker begins its p-th step must not end before every worker
   /// has pushed in its step p − s − 1, counted from the first that was recorded.
   void judge_bound() {
-    Law& law = test_.law("ssp-bound", "no worker is more than s steps ahead");
+    Law& law = test_.law_of_ranks("ssp-bound", "no worker is more than s steps ahead");
     if (bound_ == kNone) return;
     std::map<Way, std::vector<const Event*>> pulls, pushes;  // step is not used
     for (const Request& pull : pulls_) {
@@ -160,8 +163,9 @@ class ServerJudge {
   /// The next kernel of a server after a pull waits for it, even if it would have found
   /// the pull complete.
   void judge_overwriting() {
-    Law& law = test_.law("pull-before-update",
-                         "no update of a server runs while its weights are pulled");
+    Law& law =
+        test_.law_of_ranks("pull-before-update",
+                           "no update of a server runs while its weights are pulled");
     std::map<int64_t, std::vector<const Event*>> kernels;  // by server
     std::set<int64_t> awaited;                             // copies, by a kernel there
     for (const Event& event : test_.trace.events) {
@@ -248,7 +252,7 @@ class ServerJudge {
 
   void judge_bytes(const char* name, const char* meaning, const char* why,
                    const std::vector<Request>& requests) {
-    Law& law = test_.law(name, meaning);
+    Law& law = test_.law_of_ranks(name, meaning);
     const Json& model = object_arg(test_.trace.lockstep, top::model);
     const auto ranges = plan::key_ranges(int_arg(model, top::parameter_bytes) / item_,
                                          static_cast<int>(servers_));

@@ -16,7 +16,7 @@ namespace lockstep::tracer {
 namespace {
 
 void judge_halves(TraceUnderTest& test) {
-  Law& law = test.law("halves-matched", "every message was sent and received");
+  Law& law = test.law_of_ranks("halves-matched", "every message was sent and received");
   for (const Event& event : test.trace.events) {
     if (!event.is(categories::send) && !event.is(categories::recv)) continue;
     law.expect(false, event.id, [&] {
@@ -288,13 +288,17 @@ void judge_ranks(TraceUnderTest& test) {
   const bool servers = has_remote_servers(test.trace);
   if (mode != "ddp" && mode != "local-sgd" && !stages && !servers) return;
   judge_halves(test);
-  Law& agreement = test.law("ranks-agree", "all ranks call the same collectives");
-  Law& total = test.law("ring-bytes", "an all-reduce moves 2(N−1) times its bytes");
-  Law& share = test.law("ring-share", "each rank sends 2(N−1)/N of an all-reduce");
-  Law& count = test.law("ring-messages", "each rank sends 2(N−1) messages");
-  Law* pairs = stages || servers ? &test.law("sends-received",
-                                             "what one rank sends, another receives")
-                                 : nullptr;
+  Law& agreement =
+      test.law_of_ranks("ranks-agree", "all ranks call the same collectives");
+  Law& total =
+      test.law_of_ranks("ring-bytes", "an all-reduce moves 2(N−1) times its bytes");
+  Law& share =
+      test.law_of_ranks("ring-share", "each rank sends 2(N−1)/N of an all-reduce");
+  Law& count = test.law_of_ranks("ring-messages", "each rank sends 2(N−1) messages");
+  Law* pairs = stages || servers
+                   ? &test.law_of_ranks("sends-received",
+                                        "what one rank sends, another receives")
+                   : nullptr;
   MessageLaws messages(test);
   if (!info.contains(top::rank)) {  // a file with all ranks
     for (const auto& [key, whole] : find_collectives(test.trace, test.lanes)) {

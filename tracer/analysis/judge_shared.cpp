@@ -13,8 +13,8 @@ namespace lockstep::tracer {
 namespace {
 
 void judge_versions(TraceUnderTest& test, const std::vector<SharedUpdate>& updates) {
-  Law& law = test.law("update-versions",
-                      "each update makes the next version, from an earlier one");
+  Law& law = test.law_of_ranks(
+      "update-versions", "each update makes the next version, from an earlier one");
   Law& own = test.law("own-updates-read", "a worker reads its own updates");
   std::map<int64_t, int64_t> last_of;  // worker → the version that it made last
   for (size_t i = 0; i < updates.size(); ++i) {

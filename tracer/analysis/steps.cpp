@@ -5,8 +5,8 @@
 #include <optional>
 #include <utility>
 
-#include "tracer/analysis/own_pace.h"
 #include "tracer/format/index.h"
+#include "tracer/format/own_pace.h"
 #include "tracer/format/times.h"
 
 namespace lockstep::tracer {
@@ -106,12 +106,6 @@ void widen_rank_spans(std::vector<Step>& joined) {
 }
 
 }  // namespace
-
-bool at_own_pace(const Args& step) {
-  const std::string_view consistency = text_arg(step, keys::consistency);
-  const bool stale = !consistency.empty() && consistency != values::in_step;
-  return stale || step.contains(keys::worker) || int_arg(step, keys::backup) > 0;
-}
 
 bool Step::has_phase(const char* name) const {
   return std::any_of(phases.begin(), phases.end(),

@@ -102,7 +102,7 @@ inline constexpr char stream[] = "stream";    ///< for one stream of it
 inline constexpr char join[] = "join";        ///< for threads
 inline constexpr char queue[] = "queue";      ///< for work from another thread
 inline constexpr char lock[] = "lock";        ///< for the model that workers share
-inline constexpr char workers[] = "workers";  ///< `ps`: the ranks before servers
+inline constexpr char workers[] = "workers";  ///< the ranks before servers
 }  // namespace reasons
 
 /// Names of arguments.
@@ -266,7 +266,7 @@ inline constexpr char constructed[] = "constructed";  ///< from one device's ste
 inline constexpr char imported[] = "imported";
 inline constexpr char rank_clock[] = "rank_clock";
 inline constexpr char partial[] = "partial";  ///< see partial.h
-inline constexpr char workers[] = "workers";  ///< `ps`: the ranks before servers
+inline constexpr char workers[] = "workers";  ///< the ranks before servers
 inline constexpr char failure[] = "failure";
 // In `lockstep.failure`.
 inline constexpr char error[] = "error";

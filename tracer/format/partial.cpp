@@ -8,6 +8,7 @@
 #include <set>
 
 #include "tracer/format/lanes.h"
+#include "tracer/format/own_pace.h"
 
 namespace lockstep::tracer {
 namespace {
@@ -63,16 +64,13 @@ void erase_unfinished(std::vector<Event>& events) {
 }  // namespace
 
 bool share_steps(const Trace& trace) {
-  const std::string mode = string_arg(trace.lockstep, top::mode);
-  if (mode == "hogwild" || mode == "locked") return false;
-  bool together = mode != "ps";  // the file of a server has no step
+  bool has_steps = false;  // the file of a server has none
   for (const Event& event : trace.events) {
-    if (mode != "ps" || !is_complete_step(event)) continue;
-    const std::string_view pace = text_arg(event.args, keys::consistency);
-    if (!pace.empty() && pace != values::in_step) return false;
-    together = true;
+    if (!event.is(categories::phase) || event.name != names::step) continue;
+    if (at_own_pace(event.args)) return false;
+    has_steps = true;
   }
-  return together;
+  return has_steps;
 }
 
 std::string Partial::text() const {

@@ -34,8 +34,8 @@ std::optional<Partial> partial_of(const Trace& trace);
 
 void set_partial(Trace& trace, const Partial& partial);
 
-/// Returns whether no rank begins a step before all have ended the one before: not with
-/// hogwild, a lock, or servers that do not wait.
+/// Returns whether no rank begins a step before all have ended the one before; see
+/// `at_own_pace`. False for a trace without steps.
 bool share_steps(const Trace& trace);
 
 /// Removes what follows the last step that every rank has completed, or, if each rank

@@ -3,8 +3,8 @@
 // While a journal is open, the recorder's buffers lie in the file, mapped into memory:
 // nothing is written twice, and a killed process loses no event, since the system keeps
 // the pages of the file. (It does not survive a power failure.) Blocks that are full
-// need not stay in memory. Whoever reads the file makes a trace of it, which ends with
-// the last step that all of its ranks have completed.
+// need not stay in memory. Reading the file yields a trace that ends with the last step
+// that all of its ranks have completed.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
-// From a journal's file to a trace. The file may be of a process that was killed in any
-// moment, or that still records, so nothing in it is believed: an address that no note
-// explains, or a place that does not exist, leaves its event out.
+// From a journal's file to a trace. The process may have been killed at any moment, or
+// may still be recording, so all input is validated: an event that refers to an unknown
+// address, or to a place that does not exist, is left out.
 #include <fmt/format.h>
 
 #include <algorithm>

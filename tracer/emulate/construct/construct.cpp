@@ -41,7 +41,6 @@ Trace construct_single(const Trace& trace, const ConstructedProgram& program) {
                          : step_with_batch(trace, program.further, program.batch);
   Trace result;
   result.lockstep = trace.lockstep;
-  result.lockstep.erase(top::partial);
   result.other = trace.other;
   result.texts = trace.texts;
   describe_devices(result.lockstep, 1, Ranks::one);

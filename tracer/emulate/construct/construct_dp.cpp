@@ -62,7 +62,6 @@ Trace construct_dp(const Trace& trace, const ConstructedProgram& program) {
                whole ? &*whole : nullptr);
   Trace result;
   result.lockstep = trace.lockstep;
-  result.lockstep.erase(top::partial);
   result.other = trace.other;
   result.texts = trace.texts;
   result.events = dp.run();

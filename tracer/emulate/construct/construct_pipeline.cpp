@@ -68,7 +68,6 @@ Trace construct_pipeline(const Trace& trace, const ConstructedProgram& program) 
   StagedProgram staged(steps, pipeline, device_type(trace.lockstep));
   Trace result;
   result.lockstep = trace.lockstep;
-  result.lockstep.erase(top::partial);
   result.other = trace.other;
   result.texts = trace.texts;
   result.events = staged.run();

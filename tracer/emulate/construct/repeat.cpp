@@ -226,6 +226,8 @@ void describe_devices(Json& lockstep, int count, Ranks ranks) {
   }
   lockstep[top::devices] = std::move(devices);
   lockstep[top::steps] = 1;
+  lockstep.erase(top::partial);  // of the recording
+  lockstep.erase(top::workers);
 }
 
 int64_t room_for_messages(int ranks) { return ranks == 1 ? 0 : 4 * int64_t{ranks} + 1; }
@@ -242,7 +244,6 @@ Trace repeat_programs(const Trace& trace, const RecordedStep& step,
   const Renumbering numbers(ids, Lanes(trace));
   Trace result;
   result.lockstep = trace.lockstep;
-  result.lockstep.erase(top::partial);
   result.other = trace.other;
   result.other["distributedInfo"] = {{"backend", "ring"}, {"world_size", ranks}};
   result.texts = trace.texts;
