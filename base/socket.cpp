@@ -156,6 +156,25 @@ Fd listen_at(const std::string& host, int port) {
   cannot_listen(host, port, error);
 }
 
+const std::string& loopback_address() {
+  static const std::string address = [] {
+    const std::string usual = "127.0.0.1", other = "::1";
+    for (const std::string& candidate : {usual, other}) {
+      try {
+        listen_at(candidate, 0);
+        return candidate;
+      } catch (const std::runtime_error&) {
+      }
+    }
+    return usual;  // whoever listens says what is wrong
+  }();
+  return address;
+}
+
+std::string loopback_endpoint(int port) {
+  return tcp_url(loopback_address(), port).substr(std::string_view("tcp://").size());
+}
+
 Fd listen_for(const std::string& host, int port) {
   if (is_ip_address(host) && !is_any_address(host)) {
     const Addresses address = resolve(host, port, AI_PASSIVE);

@@ -22,6 +22,11 @@ inline constexpr Milliseconds kPauseAfterFailedAccept{100};
 /// std::runtime_error naming the address and the fix. Resolving a name may block.
 Fd listen_at(const std::string& host, int port);
 
+/// Returns 127.0.0.1 or, on a machine (or in a network namespace) without IPv4, ::1.
+const std::string& loopback_address();
+/// Returns "host:port" of loopback_address(), as it follows "tcp://".
+std::string loopback_endpoint(int port);
+
 /// Returns a socket that listens where other machines can connect to `host`: on that
 /// address if it is an IP address of this machine, and otherwise on all addresses of
 /// this machine, IPv4 and IPv6. What a *name* means differs from machine to machine

@@ -10,7 +10,7 @@ namespace lockstep::cli {
 namespace {
 
 void add_common(CLI::App& c, experiments::StudyOptions& o, const std::string& data,
-                bool cifar10 = false) {
+                bool cifar10 = false, bool emulated = false) {
   c.option_defaults()->always_capture_default();
   c.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   std::vector<std::string> archs = models::names();
@@ -24,11 +24,19 @@ void add_common(CLI::App& c, experiments::StudyOptions& o, const std::string& da
        "--threads-per-device", o.threads_per_device,
        "cores per virtual device; 0: all for a single device, one each for several")
       ->check(CLI::Range(0, 256));
+  run::Words<DeviceType> types{
+      {"cpu", DeviceType::cpu}, {"cuda", DeviceType::cuda}, {"null", DeviceType::null}};
+  if (emulated) types.emplace_back("emulated", DeviceType::emulated);
   add_choice<DeviceType>(c, "--device-type", o.device_type,
-                         "cpu, cuda, or null, which computes nothing",
-                         {{"cpu", DeviceType::cpu},
-                          {"cuda", DeviceType::cuda},
-                          {"null", DeviceType::null}});
+                         emulated ? "cpu, cuda, null, which computes nothing, or "
+                                    "emulated, which takes the times of --hardware"
+                                  : "cpu, cuda, or null, which computes nothing",
+                         types);
+  if (emulated) {
+    o.hardware = "v100-pcie";
+    c.add_option("--hardware", o.hardware,
+                 "emulated: the devices, as in `train --hardware`");
+  }
   c.add_option("--seed", o.seed, "random seed for weights and shuffling")
       ->default_str("0; on cuda drawn by each run");
   c.add_flag("--again", o.again, "repeat runs that already have a log");
@@ -50,7 +58,8 @@ void add_imagenet(CLI::App& experiment, Action& action) {
   auto o = std::make_shared<experiments::ImageNetStudy>();
   o->common.arch = "resnet50";
   o->common.out = "results/imagenet-table";
-  add_common(*c, o->common, "image folders with train/ and val/ (default: generated)");
+  add_common(*c, o->common, "image folders with train/ and val/ (default: generated)",
+             /*cifar10=*/false, /*emulated=*/true);
   add_epochs(*c, o->common);
   c->add_option("--devices", o->common.devices,
                 "number of devices for the multi-device runs")
@@ -68,7 +77,7 @@ void add_imagenet(CLI::App& experiment, Action& action) {
        "--steps", o->steps,
        "stop each run after this many iterations, without measuring accuracies")
       ->check(CLI::Range(int64_t{2}, int64_t{1} << 40))
-      ->default_str("all");
+      ->default_str("all; on emulated devices 6");
   c->callback(
       [o, &action] { action = [o] { return experiments::run_imagenet_table(*o); }; });
 }

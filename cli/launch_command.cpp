@@ -91,7 +91,7 @@ std::string endpoint_of(const LaunchFlags& flags, const run::LaunchOptions& opti
         "HOST, of node 0");
   }
   if (endpoint.empty() && flags.master_port) {
-    return fmt::format("127.0.0.1:{}", port);
+    return loopback_endpoint(port);
   }
   return endpoint;
 }

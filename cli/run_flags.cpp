@@ -43,7 +43,7 @@ void add_flags_of_the_example(CLI::App& c, run::RunConfig& o) {
   const auto positive = Numbers(int64_t{1}, int64_t{1} << 40);
   c.add_option(
       "-a,--arch", o.model.arch,
-      "alexnet, resnet18|20|34|50, vgg16, vgg16_bn, vgg16_legacy, toy, sparse");
+      "alexnet, resnet18|20|34|50|101|152, vgg16, vgg16_bn, vgg16_legacy, toy, sparse");
   c.add_option("-j,--workers", o.data.workers, "number of data loading threads")
       ->check(Numbers(0, 256));
   c.add_option("--epochs", o.recipe.epochs, "number of epochs to run")
@@ -239,18 +239,45 @@ void add_own_flags(CLI::App& c, run::RunConfig& o) {
 void add_optimizer_flags(CLI::App& c, run::RunConfig& o) {
   add_choice<run::OptimizerKind>(
       c, "--optimizer", o.recipe.optimizer,
-      "adam and rmsprop have PyTorch's defaults: --lr 0.001 and 0.01, --wd 0, "
-      "--momentum 0");
-  c.add_option("--beta1", o.recipe.beta1, "Adam: decay of the gradient's average");
+      "adam, adamw and rmsprop have PyTorch's defaults: --lr 0.001, 0.001 and 0.01, "
+      "--wd 0, 0.01 and 0, --momentum 0");
+  c.add_flag("--nesterov", o.recipe.nesterov, "SGD: Nesterov momentum");
+  c.add_option("--beta1", o.recipe.beta1,
+               "Adam, AdamW: decay of the gradient's average");
   c.add_option("--beta2", o.recipe.beta2,
-               "Adam: decay of the squared gradient's average");
+               "Adam, AdamW: decay of the squared gradient's average");
   c.add_option("--alpha", o.recipe.alpha,
                "RMSprop: decay of the squared gradient's average");
-  c.add_option("--eps", o.recipe.eps, "Adam, RMSprop: added to the denominator");
+  c.add_option("--eps", o.recipe.eps, "Adam, AdamW, RMSprop: added to the denominator");
   c.add_flag("--amsgrad", o.recipe.amsgrad,
-             "Adam: divide by the largest average so far");
+             "Adam, AdamW: divide by the largest average so far");
   c.add_flag("--centered", o.recipe.centered,
              "RMSprop: divide by the gradient's standard deviation");
+}
+
+void add_schedule_flags(CLI::App& c, run::RunConfig& o) {
+  add_choice<optim::Schedule::Kind>(
+      c, "--schedule", o.recipe.schedule,
+      "learning rate schedule: step (divide by 10 every 30 epochs), multi-step "
+      "(--lr-milestones), cosine, or one-cycle (OneCycleLR, with --lr as max_lr)");
+  c.add_option("--lr-step-size", o.recipe.lr_step_size,
+               "step: number of epochs between decays")
+      ->check(Numbers(1, 1 << 20));
+  c.add_option("--lr-gamma", o.recipe.lr_gamma, "step, multi-step: decay factor");
+  c.add_option("--lr-milestones", o.recipe.lr_milestones,
+               "multi-step: epochs at which the learning rate decays, such as 30,60,80")
+      ->delimiter(',')
+      ->check(Numbers(0, 1 << 20));
+  c.add_option("--pct-start", o.recipe.pct_start,
+               "one-cycle: part of the updates in which the learning rate rises")
+      ->check(Numbers(0.0, 1.0));
+  c.add_option("--div-factor", o.recipe.div_factor,
+               "one-cycle: --lr divided by the first learning rate");
+  c.add_option("--final-div-factor", o.recipe.final_div_factor,
+               "one-cycle: the first learning rate divided by the last");
+  c.add_option("--warmup-epochs,--lr-warmup-epochs", o.recipe.warmup_epochs,
+               "number of epochs of linear warm-up, from 1/100 of the learning rate")
+      ->check(Numbers(0, 1 << 20));
 }
 
 void add_training_flags(CLI::App& c, run::RunConfig& o) {
@@ -266,16 +293,7 @@ void add_training_flags(CLI::App& c, run::RunConfig& o) {
       "--resume", o.checkpoint.resume,
       "checkpoint to resume from, ours or main.py's; auto: the newest in the folder "
       "of --checkpoint, or none if there is none; flags not given are taken from it");
-  add_choice<optim::Schedule::Kind>(
-      c, "--schedule", o.recipe.schedule,
-      "learning rate schedule: step (divide by 10 every 30 epochs) or cosine");
-  c.add_option("--lr-step-size", o.recipe.lr_step_size,
-               "step: number of epochs between decays")
-      ->check(Numbers(1, 1 << 20));
-  c.add_option("--lr-gamma", o.recipe.lr_gamma, "step: decay factor");
-  c.add_option("--warmup-epochs,--lr-warmup-epochs", o.recipe.warmup_epochs,
-               "number of epochs of linear warm-up, from 1/100 of the learning rate")
-      ->check(Numbers(0, 1 << 20));
+  add_schedule_flags(c, o);
   c.add_flag("--scale-lr", o.recipe.scale_lr,
              "scale --lr, which is meant for batches of 256, in proportion to the "
              "total batch size");
@@ -291,10 +309,24 @@ void add_training_flags(CLI::App& c, run::RunConfig& o) {
   c.add_option("--accumulate", o.recipe.accumulate,
                "number of batches whose gradients are accumulated per optimizer step")
       ->check(Numbers(1, 1 << 20));
+  c.add_option("--ema", o.recipe.ema,
+               "keep an average of the weights with this decay, such as 0.999, and "
+               "evaluate it, too")
+      ->default_str("none");
+  c.add_option("--ema-steps", o.recipe.ema_steps,
+               "number of optimizer steps between updates of that average")
+      ->check(Numbers(int64_t{1}, int64_t{1} << 40));
+  c.add_option("--save-ema", o.output.save_ema,
+               "file for the average of the weights (safetensors)");
+  c.add_flag("--recompute", o.recipe.recompute,
+             "ResNets: keep only the inputs of residual blocks, and run each block's "
+             "forward pass again in the backward pass (torch.utils.checkpoint)");
   c.add_option("--clip-grad-norm", o.recipe.clip_grad_norm,
                "maximum total norm of all gradients")
       ->default_str("none");
-  c.add_flag("--amp", o.device.amp, "mixed precision (CUDA only)");
+  c.add_flag("--amp", o.device.amp,
+             "matrix products and convolutions in bfloat16: cuda, and processors with "
+             "AVX512-BF16 or AMX");
 }
 
 }  // namespace

@@ -16,11 +16,14 @@
 namespace lockstep::experiments {
 
 struct ImageNetRuns {
-  std::string arch = "resnet50", data;
-  int64_t divide_batches = 1;  ///< the seed's batches are divided by this
-  int port = 2345;             ///< where the ranks of DDP rendezvous
+  std::string arch = "resnet50", data;  ///< no data: `more` says what to train on
+  int64_t divide_batches = 1;           ///< the seed's batches are divided by this
+  int port = 2345;                      ///< where the ranks of DDP rendezvous
   /// Additional arguments for all runs.
   std::vector<std::string> more;
+  /// Ranks of DDP are threads, and batches come from two workers each: the images are
+  /// made in memory.
+  bool emulated = false;
 };
 
 /// One run. `name` is the one used by the seed: resnet_s_256, resnet_p_1024,

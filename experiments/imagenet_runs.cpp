@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cctype>
 
+#include "base/socket.h"
+
 namespace lockstep::experiments {
 namespace {
 
@@ -28,15 +30,16 @@ std::string family(const std::string& arch) {
 }
 
 std::vector<ImageNetRun> imagenet_runs(const ImageNetRuns& o) {
-  const Words ddp{"--dist-url",
-                  fmt::format("tcp://127.0.0.1:{}", o.port),
-                  "--dist-backend",
-                  "nccl",
-                  "--world-size",
-                  "1",
-                  "--rank",
-                  "0",
-                  "--multiprocessing-distributed"};
+  const Words processes{"--dist-url",
+                        "tcp://" + loopback_endpoint(o.port),
+                        "--dist-backend",
+                        "nccl",
+                        "--world-size",
+                        "1",
+                        "--rank",
+                        "0",
+                        "--multiprocessing-distributed"};
+  const Words ddp = o.emulated ? Words{"--mode", "ddp"} : processes;
   struct Seed {
     char letter;
     const char* how;
@@ -61,11 +64,15 @@ std::vector<ImageNetRun> imagenet_runs(const ImageNetRuns& o) {
     run.how = seed.how;
     run.on_several = seed.letter != 's';
     run.seed_seconds = seed.seconds;
-    run.words = {"train",        o.data,
-                 "-a",           o.arch,
-                 "--lr",         "0.01",
-                 "--batch-size", fmt::to_string(run.batch),
-                 "--workers",    fmt::to_string(seed.workers)};
+    run.words = {"train"};
+    if (!o.data.empty()) run.words.push_back(o.data);
+    const int workers = o.emulated ? 2 : seed.workers;
+    for (const std::string& word :
+         {std::string("-a"), o.arch, std::string("--lr"), std::string("0.01"),
+          std::string("--batch-size"), fmt::to_string(run.batch),
+          std::string("--workers"), fmt::to_string(workers)}) {
+      run.words.push_back(word);
+    }
     run.words.insert(run.words.end(), seed.words.begin(), seed.words.end());
     run.words.insert(run.words.end(), o.more.begin(), o.more.end());
     runs.push_back(run);

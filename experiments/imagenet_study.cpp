@@ -30,9 +30,14 @@ int64_t image_size(const ImageNetStudy& o) {
   return o.common.device_type == DeviceType::cpu ? 32 : 224;
 }
 
+bool is_emulated(const ImageNetStudy& o) {
+  return o.common.device_type == DeviceType::emulated;
+}
+
 /// Returns the given data set, or a generated one in `out`, created if it is missing.
+/// Emulated devices do not look at their images, which are then made in memory: none.
 std::string find_pictures(const ImageNetStudy& o) {
-  if (!o.common.data.empty()) return o.common.data;
+  if (!o.common.data.empty() || is_emulated(o)) return o.common.data;
   data::GeneratedFolders set;
   set.train = o.length;
   set.test = std::max<int64_t>(set.classes, o.length / 8);
@@ -63,6 +68,11 @@ std::vector<std::string> words_for_all(const ImageNetStudy& o) {
   if (c.arch.starts_with("resnet")) add("--stem", "imagenet");
   if (c.device_type != DeviceType::cpu)
     add("--device-type", std::string(run::word(c.device_type)));
+  if (is_emulated(o)) add("--hardware", c.hardware);
+  if (is_emulated(o) && c.data.empty()) {
+    words.insert(words.end(), {"--dataset", "generated", "--classes", "1000",
+                               "--length", fmt::to_string(o.length)});
+  }
   if (c.threads_per_device > 0) {
     add("--threads-per-device", fmt::to_string(c.threads_per_device));
   }
@@ -130,7 +140,8 @@ std::vector<std::string> notes(const ImageNetStudy& o, const std::string& data,
   const auto cores = visible_cores();
   std::vector<std::string> notes{
       fmt::format("{} on {} ({} training images{}), {} pixels, {} epoch{}{}; {}",
-                  c.arch, data, pictures, data::is_generated(data) ? ", generated" : "",
+                  c.arch, data.empty() ? "images made in memory" : data, pictures,
+                  !data.empty() && data::is_generated(data) ? ", generated" : "",
                   image_size(o), c.epochs, c.epochs == 1 ? "" : "s",
                   o.steps > 0 ? fmt::format(", at most {} iterations", o.steps) : "",
                   machine_note(c)),
@@ -150,6 +161,13 @@ std::vector<std::string> notes(const ImageNetStudy& o, const std::string& data,
         "one device uses all cores and several devices share them: the total number of "
         "threads is the same, so no speed-up can be expected");
   }
+  if (is_emulated(o)) {
+    notes.push_back(fmt::format(
+        "no device computes: each takes the published times of {} (the first lines of "
+        "every log say whose), so losses and accuracies are unknown; host, loader and "
+        "launches are this machine's; ranks of DDP are threads; 2 loader workers each",
+        c.hardware));
+  }
   if (any_emulated) {
     notes.push_back(
         "emulated: the recorded steps on devices that each have their own hardware: " +
@@ -159,20 +177,31 @@ std::vector<std::string> notes(const ImageNetStudy& o, const std::string& data,
       "original study: ResNet50 on ImageNet (1281167 images, 224 pixels) on 4 GPUs "
       "with PyTorch: batch 256, 0.742 s on one GPU, 0.378 s with DataParallel = "
       "1.963x");
-  if (data::is_generated(data)) {
+  if (!data.empty() && data::is_generated(data)) {
     notes.push_back("accuracies on generated images say nothing about ImageNet");
   }
   return notes;
 }
 
+/// Emulated devices know no accuracy: no run reaches its evaluation.
+ImageNetStudy with_enough_images(ImageNetStudy o) {
+  constexpr int64_t kLargestBatch = 1024;
+  if (o.steps == 0) o.steps = ImageNetStudy::kEmulatedSteps;
+  o.length = std::max(o.length, o.steps * kLargestBatch / o.divide_batches);
+  return o;
+}
+
 }  // namespace
 
-int run_imagenet_table(const ImageNetStudy& o) {
-  check_folders(o.common);
+int run_imagenet_table(const ImageNetStudy& given) {
+  check_folders(given.common);
+  const ImageNetStudy o = is_emulated(given) ? with_enough_images(given) : given;
   const std::string data = find_pictures(o);
-  const int64_t pictures = data::FolderIndex(fs::path(data) / "train").size();
-  ImageNetRuns words{o.common.arch, data, o.divide_batches, run::free_port(),
-                     words_for_all(o)};
+  const int64_t pictures =
+      data.empty() ? o.length : data::FolderIndex(fs::path(data) / "train").size();
+  const ImageNetRuns words{o.common.arch,    data,
+                           o.divide_batches, run::free_port(),
+                           words_for_all(o), is_emulated(o)};
   const auto runs = imagenet_runs(words);
   for (const auto& run : runs) {
     require_enough_for_each_device(o, run);

@@ -10,7 +10,10 @@ struct ImageNetStudy {
   StudyOptions common;
   int64_t image_size = 0;  ///< 0: 224, or 32 on CPUs
   int64_t length = 4096;   ///< training images of a generated set
-  int64_t divide_batches = 1, steps = 0;
+  int64_t divide_batches = 1;
+  int64_t steps = 0;  ///< 0: all; on emulated devices kEmulatedSteps
+
+  static constexpr int64_t kEmulatedSteps = 6;
 };
 
 struct BatchSizeStudy {

@@ -19,6 +19,7 @@ namespace lockstep::experiments {
 struct StudyOptions {
   std::string data, out, arch;
   DeviceType device_type = DeviceType::cpu;
+  std::string hardware;  ///< of emulated devices: see `train --hardware`
   int devices = 4, threads_per_device = 1, epochs = 1;
   std::optional<uint64_t> seed;
   bool again = false, json = false;

@@ -24,12 +24,15 @@ void adopt_defaults(RunConfig& c) {
   RecipeConfig& recipe = c.recipe;
   if (is_sparse(c)) return adopt_sparse_defaults(c);
   if (recipe.optimizer == OptimizerKind::sgd) return;
-  const bool adam = recipe.optimizer == OptimizerKind::adam;
+  const bool adaptive = recipe.optimizer != OptimizerKind::rmsprop;
+  const bool decoupled = recipe.optimizer == OptimizerKind::adamw;
   const optim::RmspropOptions rmsprop;
   if (!c.given.contains("--lr")) {
-    recipe.lr = adam ? optim::AdamOptions{}.lr : rmsprop.lr;
+    recipe.lr = adaptive ? optim::AdamOptions{}.lr : rmsprop.lr;
   }
-  if (!c.given.contains("--weight-decay")) recipe.weight_decay = 0;
+  if (!c.given.contains("--weight-decay")) {
+    recipe.weight_decay = decoupled ? optim::kAdamWDecay : 0;
+  }
   if (!c.given.contains("--momentum")) recipe.momentum = rmsprop.momentum;
 }
 

@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "engine/backends/backend.h"
 #include "engine/models/zoo.h"
@@ -30,7 +31,7 @@ enum class InputOn { host, device0 };
 enum class DistBackend { ring, gloo, mpi, nccl };
 enum class DdpSync { reducer, naive, bucketed };
 enum class Partition { own, all };  ///< of the training set, for each worker
-enum class OptimizerKind { sgd, adam, rmsprop };
+enum class OptimizerKind { sgd, adam, adamw, rmsprop };
 
 struct ModelConfig {
   std::string arch = "resnet18";
@@ -61,15 +62,19 @@ struct RecipeConfig {
   /// The example's values, for SGD; resolve_switches() sets those of other optimizers.
   double lr = 0.1, momentum = 0.9, weight_decay = 1e-4;
   double beta1 = 0.9, beta2 = 0.999, alpha = 0.99, eps = 1e-8;
-  bool amsgrad = false, centered = false;
+  bool amsgrad = false, centered = false, nesterov = false;
   std::optional<double> norm_weight_decay, bias_weight_decay;
   optim::Schedule::Kind schedule = optim::Schedule::Kind::step;
   int lr_step_size = 30, warmup_epochs = 0;
   double lr_gamma = 0.1;
-  bool scale_lr = false;
+  std::vector<int> lr_milestones;                                   ///< of multi-step
+  double pct_start = 0.3, div_factor = 25, final_div_factor = 1e4;  ///< of one-cycle
+  bool scale_lr = false, recompute = false;
   double label_smoothing = 0;
   int accumulate = 1;
   std::optional<double> clip_grad_norm;
+  std::optional<double> ema;  ///< decay of the average of the weights
+  int64_t ema_steps = 1;
   uint64_t seed = 0;
 };
 
@@ -155,7 +160,7 @@ struct CheckpointConfig {
 
 /// The files that a run writes, and what it prints.
 struct OutputConfig {
-  std::string trace, trace_steps, summary, save;
+  std::string trace, trace_steps, summary, save, save_ema;
   int print_freq = 10;
   bool quiet = false, print_model = false;
 };

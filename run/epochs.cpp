@@ -36,6 +36,28 @@ void check_weights_of(const RunConfig& c, train::Trainer& trainer) {
   };
 }
 
+/// `--schedule one-cycle`: sets the learning rate and the momentum of every update, the
+/// first of which begins with batch `first` of an epoch's `batches`.
+void follow_one_cycle(const RunConfig& c, train::Trainer& trainer, int64_t batch_size,
+                      int64_t first, int64_t batches) {
+  const auto updates = [&](int64_t of_batches) {
+    return (of_batches + c.recipe.accumulate - 1) / c.recipe.accumulate;
+  };
+  const int64_t all = c.recipe.epochs * updates(batches);
+  const auto set = [&c, &trainer, batch_size, all](int64_t update) {
+    const auto values = one_cycle_at(c.recipe, batch_size, update, all);
+    trainer.optimizer().set_lr(values.lr);
+    trainer.optimizer().set_momentum(values.momentum);
+  };
+  int64_t update = c.recipe.start_epoch * updates(batches) + updates(first);
+  set(update);
+  trainer.after_update = [set, update, next = trainer.after_update](
+                             const train::StepResult& result, int64_t done) mutable {
+    set(++update);
+    if (next) next(result, done);
+  };
+}
+
 }  // namespace
 
 std::string describe_epoch(int epoch, int64_t images, double training, double whole,
@@ -58,13 +80,14 @@ int64_t planned_steps(const RunConfig& c, const DataSets& data,
   const int64_t of_epoch = (images_per_epoch(c, data, place) + batch - 1) / batch;
   const int64_t limit = c.steps >= 0 ? c.steps : INT64_MAX;
   if (is_toy(c) && !place.group) return std::min(limit, batches(*data.train));
-  if (c.evaluate) return batches(*data.test);
+  const int64_t of_test = batches(*data.test) * (c.recipe.ema ? 2 : 1);
+  if (c.evaluate) return of_test;
   const bool trains = c.recipe.start_epoch < c.recipe.epochs;
   int64_t steps = trains ? -first_batch(c, data, place) : 0;
   for (int epoch = c.recipe.start_epoch; epoch < c.recipe.epochs; ++epoch) {
     steps += of_epoch;
     if (steps >= limit) return limit;
-    steps += batches(*data.test);
+    steps += of_test;
     if (steps >= limit) return steps;
   }
   return steps;
@@ -77,6 +100,7 @@ bool train_epochs(const RunConfig& c, train::Trainer& trainer, const DataSets& d
   const train::Progress progress = resume(c, trainer, place);
   if (c.evaluate) {
     trainer.validate(*test.share, test.rest.get());
+    if (trainer.average()) trainer.validate_average(*test.share, test.rest.get());
     return true;
   }
   if (c.checkpoint.folder.empty() && c.steps < 0 && place.main() && !c.output.quiet) {
@@ -86,10 +110,14 @@ bool train_epochs(const RunConfig& c, train::Trainer& trainer, const DataSets& d
   Checkpoints checkpoints(c, trainer, data, place, progress);
   check_weights_of(c, trainer);
   int64_t first = first_batch(c, data, place);
+  const bool cycles = c.recipe.schedule == optim::Schedule::Kind::one_cycle;
+  if (cycles) {
+    follow_one_cycle(c, trainer, update_batch(c, place), first, loader->size());
+  }
   for (int epoch = c.recipe.start_epoch; epoch < c.recipe.epochs; ++epoch, first = 0) {
     checkpoints.begin_epoch(epoch);
     const auto began = Clock::now();
-    trainer.set_lr(lr_of_epoch(c.recipe, update_batch(c, place), epoch));
+    if (!cycles) trainer.set_lr(lr_of_epoch(c.recipe, update_batch(c, place), epoch));
     const train::EpochResult result =
         trainer.train_epoch(*loader, epoch, c.steps, first);
     const double training = seconds_since(began);
@@ -98,7 +126,11 @@ bool train_epochs(const RunConfig& c, train::Trainer& trainer, const DataSets& d
     const bool goes_on = result.complete && !all_steps_done;
     const train::EpochResult tested =
         goes_on ? trainer.validate(*test.share, test.rest.get()) : result;
-    if (!goes_on || !tested.complete) {
+    const bool whole =
+        goes_on && tested.complete &&
+        (!trainer.average() ||
+         trainer.validate_average(*test.share, test.rest.get()).complete);
+    if (!whole) {
       if (trainer.told_to_stop()) checkpoints.stop_in_epoch(result.batches, steps);
       break;
     }

@@ -70,7 +70,7 @@ int spawn_ranks(const RunConfig& c) {
   const auto [node, nodes] = std::pair(place_of_node.node, place_of_node.nodes);
   if (serves && nodes > 1) refuse_servers(c, nodes);
   std::string init = place_of_node.init;
-  if (init.empty()) init = fmt::format("tcp://127.0.0.1:{}", free_port());
+  if (init.empty()) init = "tcp://" + loopback_endpoint(free_port());
   if (!place_of_node.launcher.empty() && !c.output.quiet) {
     fmt::print("=> launched by {}: node {} of {}\n", place_of_node.launcher, node,
                nodes);
@@ -118,7 +118,7 @@ std::pair<std::string, std::string> split_endpoint(const std::string& endpoint) 
 /// exit code, and whether this launcher was told to end.
 std::pair<int, bool> launch_once(const LaunchOptions& o, int restart) {
   const std::string endpoint =
-      o.endpoint.empty() ? fmt::format("127.0.0.1:{}", free_port()) : o.endpoint;
+      o.endpoint.empty() ? loopback_endpoint(free_port()) : o.endpoint;
   const auto [host, port] = split_endpoint(endpoint);
   std::vector<std::string> arguments{"lockstep"};
   arguments.insert(arguments.end(), o.command.begin(), o.command.end());
@@ -159,6 +159,6 @@ int launch(const LaunchOptions& o) {
   }
 }
 
-int free_port() { return port_of(listen_at("127.0.0.1", 0)); }
+int free_port() { return port_of(listen_at(loopback_address(), 0)); }
 
 }  // namespace lockstep::run

@@ -33,16 +33,24 @@ void for_each_in_recipe(Config& c, Visit visit) {
   visit("--eps", c.recipe.eps);
   visit("--amsgrad", c.recipe.amsgrad);
   visit("--centered", c.recipe.centered);
+  visit("--nesterov", c.recipe.nesterov);
   visit("--norm-weight-decay", c.recipe.norm_weight_decay);
   visit("--bias-weight-decay", c.recipe.bias_weight_decay);
   visit("--schedule", c.recipe.schedule);
   visit("--lr-step-size", c.recipe.lr_step_size);
   visit("--lr-gamma", c.recipe.lr_gamma);
+  visit("--lr-milestones", c.recipe.lr_milestones);
+  visit("--pct-start", c.recipe.pct_start);
+  visit("--div-factor", c.recipe.div_factor);
+  visit("--final-div-factor", c.recipe.final_div_factor);
   visit("--warmup-epochs", c.recipe.warmup_epochs);
   visit("--scale-lr", c.recipe.scale_lr);
   visit("--label-smoothing", c.recipe.label_smoothing);
   visit("--accumulate", c.recipe.accumulate);
+  visit("--recompute", c.recipe.recompute);
   visit("--clip-grad-norm", c.recipe.clip_grad_norm);
+  visit("--ema", c.recipe.ema);
+  visit("--ema-steps", c.recipe.ema_steps);
   visit("--seed", c.recipe.seed);
   visit("--no-shuffle", c.data.no_shuffle);
   visit("--no-augment", c.data.no_augment);
@@ -137,16 +145,38 @@ void adopt_checkpoint(RunConfig& c) {
   c.checkpoint.changed_recipe = changed;
 }
 
-double lr_of_epoch(const RecipeConfig& recipe, int64_t global_batch, int epoch) {
+namespace {
+
+optim::Schedule schedule_of(const RecipeConfig& recipe) {
   optim::Schedule schedule;
   schedule.kind = recipe.schedule;
   schedule.step_size = recipe.lr_step_size;
   schedule.gamma = recipe.lr_gamma;
+  schedule.milestones = recipe.lr_milestones;
   schedule.epochs = recipe.epochs;
   schedule.warmup_epochs = recipe.warmup_epochs;
+  schedule.pct_start = recipe.pct_start;
+  schedule.div_factor = recipe.div_factor;
+  schedule.final_div_factor = recipe.final_div_factor;
+  return schedule;
+}
+
+/// --lr, for the whole batch of an optimizer step.
+double base_lr(const RecipeConfig& recipe, int64_t global_batch) {
   const double batch = static_cast<double>(global_batch) * recipe.accumulate;
-  const double base = recipe.scale_lr ? optim::scaled_lr(recipe.lr, batch) : recipe.lr;
-  return optim::lr_of_epoch(schedule, base, epoch);
+  return recipe.scale_lr ? optim::scaled_lr(recipe.lr, batch) : recipe.lr;
+}
+
+}  // namespace
+
+double lr_of_epoch(const RecipeConfig& recipe, int64_t global_batch, int epoch) {
+  return optim::lr_of_epoch(schedule_of(recipe), base_lr(recipe, global_batch), epoch);
+}
+
+optim::OneCycle one_cycle_at(const RecipeConfig& recipe, int64_t global_batch,
+                             int64_t update, int64_t updates) {
+  return optim::one_cycle_at(schedule_of(recipe), base_lr(recipe, global_batch), update,
+                             updates);
 }
 
 }  // namespace lockstep::run

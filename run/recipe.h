@@ -18,6 +18,11 @@ std::string recipe_of(const RunConfig& config);
 void adopt_checkpoint(RunConfig& config);
 
 /// Returns an epoch's learning rate (--lr, --scale-lr, --schedule, --warmup-epochs).
+/// Not for `--schedule one-cycle`.
 double lr_of_epoch(const RecipeConfig& recipe, int64_t global_batch, int epoch);
+
+/// Returns what `--schedule one-cycle` sets for an update of all `updates`.
+optim::OneCycle one_cycle_at(const RecipeConfig& recipe, int64_t global_batch,
+                             int64_t update, int64_t updates);
 
 }  // namespace lockstep::run

@@ -225,15 +225,24 @@ nn::ModulePtr make_model(const RunConfig& c, const DataSets& data,
 }
 
 optim::AnyOptions optimizer_options(const RecipeConfig& r) {
+  const bool cycles = r.schedule == optim::Schedule::Kind::one_cycle;
+  const double momentum = cycles ? optim::kOneCycleMomentum : r.momentum;
+  const double beta1 = cycles ? optim::kOneCycleMomentum : r.beta1;
   switch (r.optimizer) {
     case OptimizerKind::adam:
-      return optim::AdamOptions{r.lr,  r.beta1,        r.beta2,
-                                r.eps, r.weight_decay, r.amsgrad};
+    case OptimizerKind::adamw:
+      return optim::AdamOptions{r.lr,
+                                beta1,
+                                r.beta2,
+                                r.eps,
+                                r.weight_decay,
+                                r.amsgrad,
+                                r.optimizer == OptimizerKind::adamw};
     case OptimizerKind::rmsprop:
-      return optim::RmspropOptions{r.lr,           r.alpha,    r.eps,
-                                   r.weight_decay, r.momentum, r.centered};
+      return optim::RmspropOptions{r.lr,           r.alpha,  r.eps,
+                                   r.weight_decay, momentum, r.centered};
     default:
-      return optim::SgdOptions{r.lr, r.momentum, r.weight_decay};
+      return optim::SgdOptions{r.lr, momentum, r.weight_decay, r.nesterov};
   }
 }
 
@@ -258,6 +267,9 @@ train::TrainerOptions trainer_options(const RunConfig& c, const RankPlace& place
   options.bias_weight_decay = c.recipe.bias_weight_decay;
   options.label_smoothing = c.recipe.label_smoothing;
   options.accumulate = c.recipe.accumulate;
+  options.recompute = c.recipe.recompute;
+  options.ema = c.recipe.ema;
+  options.ema_steps = c.recipe.ema_steps;
   options.clip_grad_norm = c.recipe.clip_grad_norm;
   options.graph = c.device.cuda_graph;
   options.loss_in_forward = c.loss_in_forward;
@@ -284,11 +296,18 @@ int signal_of(const train::Trainer& trainer) {
 }
 
 /// Prints the results after the last step.
-int finish(const RunConfig& c, const train::Trainer& trainer, int64_t skipped) {
+int finish(const RunConfig& c, train::Trainer& trainer, int64_t skipped) {
   const OutputConfig& output = c.output;
-  if (!output.save.empty()) {
-    train::save_weights(*trainer.model(), output.save);
-    if (!output.quiet) std::printf("=> weights written: %s\n", output.save.c_str());
+  const auto save = [&](const std::string& file) {
+    if (file.empty()) return;
+    train::save_weights(*trainer.model(), file);
+    if (!output.quiet) std::printf("=> weights written: %s\n", file.c_str());
+  };
+  save(output.save);
+  if (trainer.average()) {
+    trainer.average()->swap();
+    save(output.save_ema);
+    trainer.average()->swap();
   }
   const std::string shared = trainer.sharing() ? trainer.sharing()->report() : "";
   if (!shared.empty() && !output.quiet && !c.evaluate) {

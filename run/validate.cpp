@@ -137,21 +137,62 @@ void require_number(const char* flag, std::optional<double> value,
                                positive ? "greater than" : "of at least"));
 }
 
+void validate_amp(const RunConfig& c) {
+  const DeviceType type = c.device.type;
+  if (!c.device.amp || type == DeviceType::cuda) return;
+  if (type != DeviceType::cpu) {
+    throw UsageError(fmt::format(
+        "--amp requires --device-type cuda or cpu; {} does not support mixed precision",
+        word(type)));
+  }
+  if (!has_backend(type) || backend_of(type).has_bfloat16()) return;
+  throw UsageError(
+      "--amp computes in bfloat16, which this processor lacks (AVX512-BF16 or AMX); "
+      "fix: omit it");
+}
+
+/// Rejects averages of weights that are not where the optimizer's step is made.
+void validate_average(const RunConfig& c) {
+  const RecipeConfig& recipe = c.recipe;
+  if (!recipe.ema) {
+    for (const char* flag : {"--ema-steps", "--save-ema"}) {
+      if (!c.given.contains(flag)) continue;
+      throw UsageError(fmt::format("{} requires --ema, such as 0.999", flag));
+    }
+    return;
+  }
+  if (!(*recipe.ema >= 0 && *recipe.ema < 1)) {
+    throw UsageError("--ema must be at least 0 and less than 1");
+  }
+  using train::Mode;
+  const Mode mode = mode_of(c);
+  const bool stages_elsewhere = mode == Mode::model_parallel && ranks_are_processes(c);
+  if (is_toy(c) || stages_elsewhere || mode == Mode::hybrid ||
+      (train::can_have_ranks(mode) && mode != Mode::ddp &&
+       mode != Mode::model_parallel)) {
+    throw UsageError(fmt::format(
+        "--ema averages the weights of one device after each optimizer step, which "
+        "{} does not make there; fix: use --mode ddp, dp or single",
+        is_toy(c) ? "-a toy" : "--mode " + std::string(word(mode))));
+  }
+  if (c.device.cuda_graph) {
+    throw UsageError(
+        "--cuda-graph always replays the same step; fix: omit it, or --ema");
+  }
+}
+
 void validate_recipe(const RunConfig& c) {
   const RecipeConfig& recipe = c.recipe;
   require_number("--lr", recipe.lr);
   require_number("--momentum", recipe.momentum);
   require_number("--weight-decay", recipe.weight_decay);
   require_number("--dropout", c.model.dropout);
-  if (c.device.amp && c.device.type != DeviceType::cuda) {
-    throw UsageError(fmt::format(
-        "--amp requires --device-type cuda; {} does not support mixed precision",
-        word(c.device.type)));
-  }
+  validate_amp(c);
   require_number("--norm-weight-decay", recipe.norm_weight_decay);
   require_number("--bias-weight-decay", recipe.bias_weight_decay);
   require_number("--clip-grad-norm", recipe.clip_grad_norm, true);
   require_number("--lr-gamma", recipe.lr_gamma);
+  validate_average(c);
   if (recipe.warmup_epochs > 0 && recipe.warmup_epochs >= recipe.epochs) {
     throw UsageError(fmt::format("--warmup-epochs {}: must be less than --epochs {}",
                                  recipe.warmup_epochs, recipe.epochs));
@@ -164,10 +205,11 @@ void validate_optimizer(const RunConfig& c) {
   const RecipeConfig& recipe = c.recipe;
   const std::pair<const char*, std::vector<Kind>> readers[] = {
       {"--momentum", {Kind::sgd, Kind::rmsprop}},
-      {"--beta1", {Kind::adam}},
-      {"--beta2", {Kind::adam}},
-      {"--amsgrad", {Kind::adam}},
-      {"--eps", {Kind::adam, Kind::rmsprop}},
+      {"--nesterov", {Kind::sgd}},
+      {"--beta1", {Kind::adam, Kind::adamw}},
+      {"--beta2", {Kind::adam, Kind::adamw}},
+      {"--amsgrad", {Kind::adam, Kind::adamw}},
+      {"--eps", {Kind::adam, Kind::adamw, Kind::rmsprop}},
       {"--alpha", {Kind::rmsprop}},
       {"--centered", {Kind::rmsprop}}};
   for (const auto& [flag, kinds] : readers) {
@@ -179,12 +221,56 @@ void validate_optimizer(const RunConfig& c) {
                     "--optimizer {}",
                     flag, word(recipe.optimizer), word(kinds[0])));
   }
+  if (recipe.nesterov && recipe.momentum == 0) {
+    throw UsageError("--nesterov requires --momentum greater than 0");
+  }
   require_number("--eps", recipe.eps);
   for (const auto& [flag, value] : {std::pair{"--beta1", recipe.beta1},
                                     {"--beta2", recipe.beta2},
                                     {"--alpha", recipe.alpha}}) {
     if (value >= 0 && value < 1) continue;
     throw UsageError(fmt::format("{} must be at least 0 and less than 1", flag));
+  }
+}
+
+/// Rejects flags that the selected schedule would not read.
+void validate_schedule(const RunConfig& c) {
+  using Kind = optim::Schedule::Kind;
+  const RecipeConfig& recipe = c.recipe;
+  const std::pair<const char*, std::vector<Kind>> readers[] = {
+      {"--lr-step-size", {Kind::step}},
+      {"--lr-gamma", {Kind::step, Kind::multi_step}},
+      {"--lr-milestones", {Kind::multi_step}},
+      {"--pct-start", {Kind::one_cycle}},
+      {"--div-factor", {Kind::one_cycle}},
+      {"--final-div-factor", {Kind::one_cycle}},
+      {"--warmup-epochs", {Kind::step, Kind::multi_step, Kind::cosine}}};
+  for (const auto& [flag, kinds] : readers) {
+    const bool reads =
+        std::find(kinds.begin(), kinds.end(), recipe.schedule) != kinds.end();
+    if (reads || !c.given.contains(flag)) continue;
+    throw UsageError(fmt::format(
+        "{} has no effect on --schedule {}; fix: omit it, or use --schedule {}", flag,
+        word(recipe.schedule), word(kinds[0])));
+  }
+  if (recipe.schedule == Kind::multi_step && recipe.lr_milestones.empty()) {
+    throw UsageError(
+        "--schedule multi-step requires --lr-milestones, such as 30,60,80");
+  }
+  if (recipe.schedule != Kind::one_cycle) return;
+  require_number("--div-factor", recipe.div_factor, true);
+  require_number("--final-div-factor", recipe.final_div_factor, true);
+  for (const char* flag : {"--momentum", "--beta1"}) {
+    if (!c.given.contains(flag)) continue;
+    throw UsageError(fmt::format(
+        "{} has no effect on --schedule one-cycle, which moves it between 0.95 and "
+        "0.85, as OneCycleLR does; fix: omit it",
+        flag));
+  }
+  if (mode_of(c) == train::Mode::ps) {
+    throw UsageError(
+        "--schedule one-cycle changes the momentum in every update, but with --mode ps "
+        "the servers keep theirs; fix: use --schedule cosine");
   }
 }
 
@@ -347,7 +433,13 @@ void validate_graph(const RunConfig& c) {
         "--cuda-graph launches a step at once, --launch-blocking each kernel; fix: "
         "omit one of them");
   }
-  if (c.recipe.optimizer == OptimizerKind::adam) {
+  if (c.recipe.schedule == optim::Schedule::Kind::one_cycle) {
+    throw UsageError(
+        "--cuda-graph always replays the same step, but --schedule one-cycle changes "
+        "the learning rate in each; fix: omit one of them");
+  }
+  if (c.recipe.optimizer == OptimizerKind::adam ||
+      c.recipe.optimizer == OptimizerKind::adamw) {
     throw UsageError(
         "--cuda-graph always replays the same step, but Adam's bias correction differs "
         "in each; fix: omit it, or use --optimizer sgd");
@@ -369,6 +461,7 @@ void validate(const RunConfig& c) {
   validate_data(c);
   validate_recipe(c);
   validate_optimizer(c);
+  validate_schedule(c);
   validate_checkpoint(c);
   validate_devices(c);
   validate_data_parallel(c);

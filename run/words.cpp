@@ -112,7 +112,10 @@ const Words<models::Stem>& words<models::Stem>() {
 template <>
 const Words<optim::Schedule::Kind>& words<optim::Schedule::Kind>() {
   using Kind = optim::Schedule::Kind;
-  static const Words<Kind> all{{"step", Kind::step}, {"cosine", Kind::cosine}};
+  static const Words<Kind> all{{"step", Kind::step},
+                               {"multi-step", Kind::multi_step},
+                               {"cosine", Kind::cosine},
+                               {"one-cycle", Kind::one_cycle}};
   return all;
 }
 
@@ -120,6 +123,7 @@ template <>
 const Words<OptimizerKind>& words<OptimizerKind>() {
   static const Words<OptimizerKind> all{{"sgd", OptimizerKind::sgd},
                                         {"adam", OptimizerKind::adam},
+                                        {"adamw", OptimizerKind::adamw},
                                         {"rmsprop", OptimizerKind::rmsprop}};
   return all;
 }

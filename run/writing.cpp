@@ -20,9 +20,12 @@ Writing::Writing() {
 Writing::~Writing() { ::prctl(PR_SET_NAME, name_before_.data()); }
 
 bool is_writing(pid_t process) {
-  std::ifstream file("/proc/" + std::to_string(process) + "/comm");
-  std::string name;
-  return std::getline(file, name) && name == kWritingName;
+  const std::string begin = std::to_string(process) + " (" + kWritingName + ") ";
+  std::ifstream file("/proc/" + std::to_string(process) + "/stat");
+  std::string line;
+  if (!std::getline(file, line) || !line.starts_with(begin)) return false;
+  const char state = line[begin.size()];
+  return state != 'T' && state != 't';
 }
 
 }  // namespace lockstep::run

@@ -22,7 +22,7 @@ class Writing {
 };
 
 /// Returns whether the main thread of a process is writing its results; false if there
-/// is no such process.
+/// is no such process, or if it has been stopped (SIGSTOP, a debugger).
 bool is_writing(pid_t process);
 
 }  // namespace lockstep::run

@@ -250,15 +250,17 @@ def optimizer_of(recipe, parameters):
     import torch
 
     lr, decay = recipe["--lr"], recipe["--weight-decay"]
-    if recipe["--optimizer"] == "adam":
-        return torch.optim.Adam(
+    if recipe["--optimizer"] in ("adam", "adamw"):
+        make = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW}
+        return make[recipe["--optimizer"]](
             parameters, lr, (recipe["--beta1"], recipe["--beta2"]), recipe["--eps"],
             decay, recipe["--amsgrad"])
     if recipe["--optimizer"] == "rmsprop":
         return torch.optim.RMSprop(
             parameters, lr, recipe["--alpha"], recipe["--eps"], decay,
             recipe["--momentum"], recipe["--centered"])
-    return torch.optim.SGD(parameters, lr, recipe["--momentum"], weight_decay=decay)
+    return torch.optim.SGD(parameters, lr, recipe["--momentum"], weight_decay=decay,
+                           nesterov=recipe.get("--nesterov", False))
 
 
 def as_main_py_saves(weights, facts, state, path):

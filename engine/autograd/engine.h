@@ -49,4 +49,8 @@ std::vector<Tensor> reachable_leaves(const Tensor& root);
 /// plugged into `tape_walk` in its place.
 void simple_walk(const Edge& root, Tensor grad);
 
+/// The same, but the walk does not go beyond `ends`: returns the gradient that arrived
+/// at each, undefined where none did (torch.autograd.grad).
+Tensors walk_to(const std::vector<Edge>& ends, const Edge& root, Tensor grad);
+
 }  // namespace lockstep::autograd

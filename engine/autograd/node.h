@@ -16,6 +16,7 @@ namespace lockstep::autograd {
 struct Edge {
   NodePtr node;
   uint32_t input_nr = 0;
+  bool operator==(const Edge&) const = default;
 };
 
 /// A step of the backward pass: maps the gradients of an operation's outputs to the

@@ -70,9 +70,9 @@ enum class OpCode : uint8_t {
   nll_loss,              ///< log p N×C, labels i64 N → loss [], flag `mean`
   nll_loss_backward,     ///< dloss [], labels → d log p
   correct_in_top_k,      ///< logits N×C, labels → percentage of rows within top k
-  sgd,                   ///< (p, g, buf)* → in place; scalars lr, momentum, wd, first
+  sgd,      ///< (p, g, buf)* → in place; scalars lr, momentum, wd, first, nesterov
   adam,     ///< (p, g, m, v, [max v])* → in place; k: tensors per parameter;
-            ///< scalars lr, beta1, beta2, eps, wd, step
+            ///< scalars lr, beta1, beta2, eps, wd, step, shrink
   rmsprop,  ///< (p, g, v, [avg], [buf])* → in place; k: tensors per parameter;
             ///< scalars lr, alpha, eps, wd, momentum, first, centered
   count_
@@ -134,6 +134,9 @@ struct Backend {
   /// Prepares a worker thread to run kernels with `threads` threads.
   virtual void prepare_thread(int threads) { (void)threads; }
 
+  /// Returns true if `amp` is supported on this machine. Not asked of `cuda`.
+  virtual bool has_bfloat16() const { return false; }
+
   /// Returns true if a `relu_` that follows this operation can be fused into it.
   virtual bool can_fuse_relu(OpCode) const { return false; }
   /// Returns true if a `relu_backward`, in place, that follows this operation can be
@@ -190,7 +193,8 @@ struct BackendOptions {
   bool benchmark = false;      ///< time algorithms once per shape and print the choice
   bool deterministic = false;  ///< never time algorithms
   bool tf32 = true;            ///< `cuda`: multiply with 10-bit mantissas (TF32)
-  bool amp = false;            ///< `cuda`: activations and matrix products in bfloat16
+  /// Matrix products in bfloat16; `cuda`: activations, too.
+  bool amp = false;
 };
 BackendOptions& backend_options();
 

@@ -1,4 +1,4 @@
-// ResNet-18, -34 and -50 (He et al., Deep Residual Learning, 2015), matching
+// ResNet-18, -34, -50, -101 and -152 (He et al., Deep Residual Learning, 2015) with
 // torchvision's names, shapes, initialization and parameter counts, and ResNet-20, the
 // smallest of the paper's nets for CIFAR-10, of the same blocks (torchvision has none).
 // Where the shape changes, its shortcuts are projections (the paper's option B) rather
@@ -21,6 +21,7 @@ class BasicBlock : public nn::Module {
   BasicBlock(int64_t in, int64_t width, int64_t stride);
   Tensor forward(const Tensor& x) override;
   const char* type_name() const override { return "BasicBlock"; }
+  bool is_block() const override { return true; }
   nn::ModulePtr make_like() const override;
 
  private:
@@ -38,6 +39,7 @@ class Bottleneck : public nn::Module {
   Bottleneck(int64_t in, int64_t width, int64_t stride);
   Tensor forward(const Tensor& x) override;
   const char* type_name() const override { return "Bottleneck"; }
+  bool is_block() const override { return true; }
   nn::ModulePtr make_like() const override;
 
  private:

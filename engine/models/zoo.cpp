@@ -34,8 +34,8 @@ Tensor LogisticRegression::forward(const Tensor& input) {
 
 const std::vector<std::string>& names() {
   static const std::vector<std::string> all{
-      "alexnet", "resnet18", "resnet20",     "resnet34", "resnet50",
-      "vgg16",   "vgg16_bn", "vgg16_legacy", "toy",      "sparse"};
+      "alexnet",   "resnet18", "resnet20", "resnet34",     "resnet50", "resnet101",
+      "resnet152", "vgg16",    "vgg16_bn", "vgg16_legacy", "toy",      "sparse"};
   return all;
 }
 
@@ -55,6 +55,8 @@ nn::ModulePtr make(const std::string& arch, const ZooOptions& o) {
   if (arch == "resnet20") model = resnet(false, {3, 3, 3}, 16);
   if (arch == "resnet34") model = resnet(false, {3, 4, 6, 3});
   if (arch == "resnet50") model = resnet(true, {3, 4, 6, 3});
+  if (arch == "resnet101") model = resnet(true, {3, 4, 23, 3});
+  if (arch == "resnet152") model = resnet(true, {3, 8, 36, 3});
   if (arch == "vgg16") model = vgg(false, false);
   if (arch == "vgg16_bn") model = vgg(true, false);
   if (arch == "vgg16_legacy") model = vgg(false, true);

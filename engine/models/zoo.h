@@ -16,8 +16,8 @@ struct ZooOptions {
   int64_t features = 1024;  ///< of `sparse`
 };
 
-/// `alexnet`, `resnet18`, `resnet20`, `resnet34`, `resnet50`, `vgg16`, `vgg16_bn`,
-/// `vgg16_legacy`, `toy`, `sparse`.
+/// `alexnet`, `resnet18`, `resnet20`, `resnet34`, `resnet50`, `resnet101`, `resnet152`,
+/// `vgg16`, `vgg16_bn`, `vgg16_legacy`, `toy`, `sparse`.
 const std::vector<std::string>& names();
 
 /// Creates the model named `arch`. Throws std::invalid_argument listing the valid names

@@ -4,6 +4,8 @@
 
 #include <stdexcept>
 
+#include "engine/nn/recompute.h"
+
 namespace lockstep::nn {
 namespace {
 
@@ -134,7 +136,9 @@ Sequential::Sequential(std::vector<ModulePtr> layers) {
 
 Tensor Sequential::forward(const Tensor& input) {
   Tensor output = input;
-  for (const auto& [name, layer] : children()) output = (*layer)(output);
+  for (const auto& [name, layer] : children()) {
+    output = layer->recomputed() ? checkpoint(layer, output) : (*layer)(output);
+  }
   return output;
 }
 

@@ -103,6 +103,7 @@ void Module::assign_paths(const std::string& path) {
 
 void Module::copy_settings(const Module& original) {
   training_ = original.training_;
+  recomputed_ = original.recomputed_;
   pre_hooks_ = original.pre_hooks_;
   hooks_ = original.hooks_;
   path_ = original.path_;

@@ -93,6 +93,13 @@ class Module {
   /// otherwise nothing. A pipeline cuts a model between its parts.
   virtual std::vector<Part> parts() const { return {}; }
 
+  /// Returns whether this is a residual block, which `--recompute` runs again in the
+  /// backward pass.
+  virtual bool is_block() const { return false; }
+  /// Whether a Sequential calls this module through `checkpoint` (recompute.h).
+  void set_recomputed(bool on) { recomputed_ = on; }
+  bool recomputed() const { return recomputed_; }
+
   /// Moves the parameters and buffers of this module in place and returns the module (a
   /// tensor's `to` returns a copy).
   Module& to(Device device);
@@ -132,7 +139,7 @@ class Module {
   std::vector<Named<ModulePtr>> children_;
   std::vector<ForwardPreHook> pre_hooks_;
   std::vector<ForwardHook> hooks_;
-  bool training_ = true;
+  bool training_ = true, recomputed_ = false;
   const char* path_ = "";
 };
 

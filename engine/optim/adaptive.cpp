@@ -29,21 +29,25 @@ Attributes tensors_each(size_t all, size_t parameters) {
 }  // namespace
 
 Adam::Adam(std::vector<nn::Named<Tensor>> parameters, AdamOptions o)
-    : Optimizer(std::move(parameters), adam_state(o), o.lr, o.weight_decay,
+    : Optimizer(std::move(parameters), adam_state(o), o.lr, o.beta1, o.weight_decay,
                 o.weight_decay_of),
       options_(std::move(o)) {}
 
 void Adam::update(const Group& group, std::source_location site) {
-  ops::OpCall op("aten::_fused_adam_", group.updated, site);
+  const bool decoupled = options_.decoupled;
+  ops::OpCall op(decoupled ? "aten::_fused_adamw_" : "aten::_fused_adam_",
+                 group.updated, site);
+  const double decay = decoupled ? 0 : group.weight_decay;
+  const double shrink = decoupled ? 1 - lr() * group.weight_decay : 1;
   ops::compute_into(OpCode::adam, group.tensors, group.updated,
                     tensors_each(group.tensors.size(), group.updated.size()),
-                    {lr(), options_.beta1, options_.beta2, options_.eps,
-                     group.weight_decay, static_cast<double>(group.step)});
+                    {lr(), momentum(), options_.beta2, options_.eps, decay,
+                     static_cast<double>(group.step), shrink});
 }
 
 Rmsprop::Rmsprop(std::vector<nn::Named<Tensor>> parameters, RmspropOptions o)
-    : Optimizer(std::move(parameters), rmsprop_state(o), o.lr, o.weight_decay,
-                o.weight_decay_of),
+    : Optimizer(std::move(parameters), rmsprop_state(o), o.lr, o.momentum,
+                o.weight_decay, o.weight_decay_of),
       options_(std::move(o)) {}
 
 void Rmsprop::update(const Group& group, std::source_location site) {
@@ -51,8 +55,8 @@ void Rmsprop::update(const Group& group, std::source_location site) {
   const double first = group.step == 1, centered = options_.centered;
   ops::compute_into(OpCode::rmsprop, group.tensors, group.updated,
                     tensors_each(group.tensors.size(), group.updated.size()),
-                    {lr(), options_.alpha, options_.eps, group.weight_decay,
-                     options_.momentum, first, centered});
+                    {lr(), options_.alpha, options_.eps, group.weight_decay, momentum(),
+                     first, centered});
 }
 
 std::unique_ptr<Optimizer> make_optimizer(std::vector<nn::Named<Tensor>> parameters,

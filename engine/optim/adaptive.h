@@ -1,5 +1,5 @@
-// Optimizers that divide each element's step by the size of its recent gradients: Adam
-// and RMSprop, with PyTorch's options and defaults.
+// Optimizers that divide each element's step by the size of its recent gradients: Adam,
+// AdamW and RMSprop, with PyTorch's options and defaults.
 #pragma once
 
 #include <memory>
@@ -12,13 +12,18 @@ namespace lockstep::optim {
 struct AdamOptions {
   double lr = 1e-3, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0;
   bool amsgrad = false;
+  bool decoupled = false;  ///< AdamW; its default weight_decay is kAdamWDecay
   WeightDecays weight_decay_of = {};
 };
+
+inline constexpr double kAdamWDecay = 1e-2;
 
 /// torch.optim.Adam (Kingma & Ba, 2015): m and v are running averages of the gradient
 /// and of its square; p −= lr · m̂ / (√v̂ + eps). The averages start at zero, which m̂
 /// = m / (1 − beta1^step) and v̂ correct for. With `amsgrad`, v̂ is the largest so far.
-/// Source: torch/optim/adam.py.
+/// Weight decay is added to the gradient; with `decoupled`, as in torch.optim.AdamW
+/// (Loshchilov & Hutter, 2019), the parameter is first multiplied by 1 − lr·decay.
+/// Source: torch/optim/adam.py, adamw.py.
 class Adam : public Optimizer {
  public:
   Adam(std::vector<nn::Named<Tensor>> parameters, AdamOptions options);

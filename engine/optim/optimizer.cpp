@@ -16,11 +16,12 @@ const std::string kStep = "step";
 }  // namespace
 
 Optimizer::Optimizer(std::vector<nn::Named<Tensor>> parameters,
-                     std::vector<std::string> state_names, double lr,
+                     std::vector<std::string> state_names, double lr, double momentum,
                      double weight_decay, WeightDecays weight_decay_of)
     : state_names_(std::move(state_names)),
       counts_steps_(!state_names_.empty() && state_names_.back() == kStep),
       lr_(lr),
+      momentum_(momentum),
       weight_decay_(weight_decay),
       weight_decay_of_(std::move(weight_decay_of)) {
   for (nn::Named<Tensor>& named : parameters) parameters_.push_back({named, {}, 0});

@@ -28,6 +28,10 @@ class Optimizer {
 
   double lr() const { return lr_; }
   void set_lr(double lr) { lr_ = lr; }
+  /// The decay of the gradient's running average, which OneCycleLR changes with the
+  /// learning rate: the momentum of SGD and RMSprop, beta1 of Adam.
+  double momentum() const { return momentum_; }
+  void set_momentum(double momentum) { momentum_ = momentum; }
 
   /// The parts of a parameter's state, named as in PyTorch's state_dict:
   /// `momentum_buffer`; `exp_avg`, `exp_avg_sq`, `step`.
@@ -43,8 +47,8 @@ class Optimizer {
 
  protected:
   Optimizer(std::vector<nn::Named<Tensor>> parameters,
-            std::vector<std::string> state_names, double lr, double weight_decay,
-            WeightDecays weight_decay_of);
+            std::vector<std::string> state_names, double lr, double momentum,
+            double weight_decay, WeightDecays weight_decay_of);
 
   /// The parameters of one kernel.
   struct Group {
@@ -67,7 +71,7 @@ class Optimizer {
   std::vector<Parameter> parameters_;
   const std::vector<std::string> state_names_;
   const bool counts_steps_;  ///< `step` is part of the state, as the last name
-  double lr_;
+  double lr_, momentum_;
   const double weight_decay_;
   const WeightDecays weight_decay_of_;
 };

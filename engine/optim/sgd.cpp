@@ -7,15 +7,15 @@
 namespace lockstep::optim {
 
 Sgd::Sgd(std::vector<nn::Named<Tensor>> parameters, SgdOptions o)
-    : Optimizer(std::move(parameters), {"momentum_buffer"}, o.lr, o.weight_decay,
-                std::move(o.weight_decay_of)),
-      momentum_(o.momentum) {}
+    : Optimizer(std::move(parameters), {"momentum_buffer"}, o.lr, o.momentum,
+                o.weight_decay, std::move(o.weight_decay_of)),
+      nesterov_(o.nesterov) {}
 
 void Sgd::update(const Group& group, std::source_location site) {
   ops::OpCall op("aten::_fused_sgd_", group.updated, site);
-  const double first = group.step == 1;
+  const double first = group.step == 1, nesterov = nesterov_;
   ops::compute_into(OpCode::sgd, group.tensors, group.updated, {},
-                    {lr(), momentum_, group.weight_decay, first});
+                    {lr(), momentum(), group.weight_decay, first, nesterov});
 }
 
 }  // namespace lockstep::optim

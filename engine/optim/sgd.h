@@ -7,11 +7,12 @@ namespace lockstep::optim {
 
 struct SgdOptions {
   double lr = 0.1, momentum = 0.9, weight_decay = 1e-4;
+  bool nesterov = false;
   WeightDecays weight_decay_of = {};
 };
 
 /// torch.optim.SGD: d = g + wd·p;  buf = momentum·buf + d (first step: d);  p −=
-/// lr·buf. Source: torch/optim/sgd.py.
+/// lr·buf, with `nesterov` lr·(d + momentum·buf). Source: torch/optim/sgd.py.
 class Sgd : public Optimizer {
  public:
   Sgd(std::vector<nn::Named<Tensor>> parameters, SgdOptions options);
@@ -19,7 +20,7 @@ class Sgd : public Optimizer {
  private:
   void update(const Group& group, std::source_location site) override;
 
-  const double momentum_;
+  const bool nesterov_;
 };
 
 }  // namespace lockstep::optim

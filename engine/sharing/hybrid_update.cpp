@@ -38,6 +38,7 @@ void HybridUpdate::step(const optim::Optimizer& main) {
   if (optimizers_.empty()) create_optimizers(main);
   for (const auto& optimizer : optimizers_) {
     optimizer->set_lr(main.lr());
+    optimizer->set_momentum(main.momentum());
     optimizer->step();
   }
 }

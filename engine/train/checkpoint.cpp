@@ -20,8 +20,6 @@ namespace lockstep::train {
 namespace fs = std::filesystem;
 namespace {
 
-const std::string kOptimizer = "optimizer.";
-
 [[noreturn]] void refuse(const std::string& path, const std::string& what) {
   throw std::runtime_error(path + ": " + what);
 }
@@ -109,6 +107,25 @@ std::vector<nn::Named<Tensor>> state_in_file(Trainer& trainer, Entries state,
   return found;
 }
 
+/// Returns the average in the file; nothing if there is none, or if the run has none.
+std::vector<nn::Named<Tensor>> average_in_file(Trainer& trainer, Entries average,
+                                               const std::string& path) {
+  std::vector<nn::Named<Tensor>> found;
+  if (average.empty() || !trainer.average()) return found;
+  found.push_back({"n_steps", Tensor::unset({{}, DType::i64, nullptr})});
+  for (const auto& named : trainer.average()->weights()) {
+    // Before the first average there is only the number of steps.
+    if (average.size() > 1) found.push_back(named);
+  }
+  std::vector<nn::Named<Tensor>> like = found;
+  for (auto& [name, tensor] : like) name = without_module(name);
+  require_fitting(average, like, path);
+  for (size_t i = 0; i < found.size(); ++i) {
+    found[i].value = to_tensor(average.at(like[i].name), like[i].value.dtype());
+  }
+  return found;
+}
+
 }  // namespace
 
 Snapshot take_snapshot(const Progress& progress, Trainer& trainer) {
@@ -122,6 +139,11 @@ Snapshot take_snapshot(const Progress& progress, Trainer& trainer) {
   }
   for (const auto& [name, tensor] : trainer.optimizer_state()) {
     entries.push_back(to_entry(kOptimizer + without_module(name), tensor));
+  }
+  if (trainer.average()) {
+    for (const auto& [name, tensor] : trainer.average()->state()) {
+      entries.push_back(to_entry(kAverage + without_module(name), tensor));
+    }
   }
   CheckpointHeader header{progress, calls, {}, {}};
   if (trainer.sharing()) header.sharing_steps = trainer.sharing()->steps_done();
@@ -142,21 +164,28 @@ Progress load_checkpoint(const std::string& path, Trainer& trainer) {
   data::Metadata metadata;
   auto file = read_weight_file(path, &metadata);
   const CheckpointHeader header = parse_header(metadata, path);
-  Entries model, state;
+  Entries model, state, average;
   for (data::TensorFileEntry& entry : file) {
     require_undamaged(header, entry, path);
-    const bool of_optimizer = is_optimizers(entry.name);
-    const std::string name =
-        of_optimizer ? entry.name.substr(kOptimizer.size()) : entry.name;
-    (of_optimizer ? state : model)[name] = std::move(entry);
+    Entries* of = &model;
+    std::string name = entry.name;
+    for (const auto& [begin, others] :
+         {std::pair(kOptimizer, &state), {kAverage, &average}}) {
+      if (!entry.name.starts_with(begin)) continue;
+      name = entry.name.substr(begin.size());
+      of = others;
+    }
+    (*of)[name] = std::move(entry);
   }
   const auto tensors = all_tensors(*trainer.model());
   require_fitting(model, tensors, path);
 
   const auto optimizer = state_in_file(trainer, std::move(state), path);
+  const auto averages = average_in_file(trainer, std::move(average), path);
 
   assign(model, tensors);
   trainer.optimizer().set_state(optimizer);
+  if (trainer.average()) trainer.average()->set_state(averages);
   set_dropout_calls(trainer, header.dropout_calls);
   if (trainer.sharing()) trainer.sharing()->set_steps_done(header.sharing_steps);
   if (trainer.ddp() &&

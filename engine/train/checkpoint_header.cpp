@@ -49,7 +49,9 @@ std::string without_module(std::string name) {
 
 bool is_checkpoint(const data::Metadata& metadata) { return metadata.count(kKey) > 0; }
 
-bool is_optimizers(const std::string& name) { return name.starts_with("optimizer."); }
+bool is_models(const std::string& name) {
+  return !name.starts_with(kOptimizer) && !name.starts_with(kAverage);
+}
 
 data::Metadata format_header(const CheckpointHeader& header) {
   Json json = {{"checkpoint", header.progress.samples > 0 ? kInEpoch : kAtEpochEnd},

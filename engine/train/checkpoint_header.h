@@ -71,9 +71,12 @@ std::string checksum(const data::TensorFileEntry& entry);
 /// those of DataParallel and DDP (`module`) and of torch.compile (`_orig_mod`).
 std::string without_module(std::string name);
 
-/// Return whether metadata belongs to a checkpoint and whether a tensor belongs to the
-/// optimizer, respectively.
+/// Returns whether metadata belongs to a checkpoint.
 bool is_checkpoint(const data::Metadata& metadata);
-bool is_optimizers(const std::string& name);
+
+/// What a checkpoint's names begin with that are not the model's: the optimizer's state
+/// and the average of the weights.
+inline const std::string kOptimizer = "optimizer.", kAverage = "average.";
+bool is_models(const std::string& name);
 
 }  // namespace lockstep::train

@@ -145,7 +145,7 @@ std::vector<std::string> load_weights(nn::Module& model, const std::string& path
   data::Metadata metadata;
   for (data::TensorFileEntry& entry :
        read_weight_file(path, &metadata, Part::weights)) {
-    if (is_checkpoint(metadata) && is_optimizers(entry.name)) continue;
+    if (is_checkpoint(metadata) && !is_models(entry.name)) continue;
     const std::string name = without_module(entry.name);
     entries[name] = std::move(entry);
   }

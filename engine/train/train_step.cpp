@@ -167,6 +167,7 @@ void TrainStep::update() {
   if (options_.sharing) return options_.sharing->update(*optimizer_);
   if (options_.hybrid) options_.hybrid->step(*optimizer_);
   optimizer_->step();
+  if (options_.average) options_.average->after_update();
 }
 
 }  // namespace lockstep::train

@@ -7,6 +7,7 @@
 #include "engine/nn/module.h"
 #include "engine/optim/adaptive.h"
 #include "engine/optim/clip_grad_norm.h"
+#include "engine/optim/weight_average.h"
 #include "engine/parallel/loss_in_forward.h"
 #include "engine/parallel/pipeline_model.h"
 #include "engine/sharing/hybrid_update.h"
@@ -27,6 +28,7 @@ struct TrainStepOptions {
   std::function<void()> before_replay;      ///< also called before a capture
   sharing::Sharing* sharing = nullptr;      ///< of a rank; see engine/sharing
   sharing::HybridUpdate* hybrid = nullptr;  ///< of the replicas of a model's features
+  optim::WeightAverage* average = nullptr;
 };
 
 /// The position of a batch within its optimizer step (gradient accumulation).

@@ -10,6 +10,7 @@
 
 #include "engine/autograd/node.h"
 #include "engine/distributed/ddp/sync_batch_norm.h"
+#include "engine/nn/recompute.h"
 #include "engine/ops/copy.h"
 #include "engine/ops/ops.h"
 #include "engine/runtime/device_context.h"
@@ -55,8 +56,14 @@ parallel::Devices devices_of_stages(const TrainerOptions& options) {
 std::atomic<bool> Trainer::stop{false};
 std::atomic<int> Trainer::stop_signal{SIGINT};
 
-Trainer::Trainer(nn::ModulePtr model, TrainerOptions options)
-    : model_(std::move(model)), callable_(model_), options_(std::move(options)) {
+/// Moves the model to its devices, and makes what `forward` is called on.
+void Trainer::wrap_model() {
+  if (options_.recompute && nn::recompute_blocks(*model_) == 0) {
+    throw std::runtime_error(
+        "--recompute: this model has no residual blocks; fix: omit --recompute, or "
+        "train "
+        "a ResNet");
+  }
   if (options_.mode != Mode::model_parallel && options_.mode != Mode::hybrid) {
     model_->to(options_.devices[0]);
   }
@@ -88,6 +95,11 @@ Trainer::Trainer(nn::ModulePtr model, TrainerOptions options)
         model_, options_.group, options_.ddp);
     callable_ = ddp_;
   }
+}
+
+Trainer::Trainer(nn::ModulePtr model, TrainerOptions options)
+    : model_(std::move(model)), callable_(model_), options_(std::move(options)) {
+  wrap_model();
   if (options_.normalization) {
     if (pipeline_ || hybrid_) {
       throw std::runtime_error(
@@ -111,6 +123,10 @@ Trainer::Trainer(nn::ModulePtr model, TrainerOptions options)
     hybrid_update_ = std::make_unique<sharing::HybridUpdate>(hybrid_, "features.",
                                                              options_.optimizer);
   }
+  if (options_.ema) {
+    average_ = std::make_unique<optim::WeightAverage>(model_, *options_.ema,
+                                                      options_.ema_steps);
+  }
   std::function<void()> before_replay;
   if (ddp_) before_replay = [this] { ddp_->buffers_have_changed(); };
   train_step_ = std::make_unique<TrainStep>(
@@ -122,7 +138,8 @@ Trainer::Trainer(nn::ModulePtr model, TrainerOptions options)
                        .graph_warm_ups = ddp_ ? 2 : 1,
                        .before_replay = before_replay,
                        .sharing = sharing_.get(),
-                       .hybrid = hybrid_update_.get()});
+                       .hybrid = hybrid_update_.get(),
+                       .average = average_.get()});
   if (sharing_) sharing_->attach(optimizer(), options_.optimizer);
 }
 
@@ -165,6 +182,19 @@ EpochResult Trainer::run_at_own_pace(data::DataLoader& loader,
 }
 
 EpochResult Trainer::validate(data::DataLoader& loader, data::DataLoader* rest) {
+  return evaluate(loader, rest, "");
+}
+
+EpochResult Trainer::validate_average(data::DataLoader& loader,
+                                      data::DataLoader* rest) {
+  average_->swap();
+  const EpochResult result = evaluate(loader, rest, "EMA ");
+  average_->swap();
+  return result;
+}
+
+EpochResult Trainer::evaluate(data::DataLoader& loader, data::DataLoader* rest,
+                              const char* average) {
   loader.start_epoch(0);
   callable_->eval();
   autograd::NoGrad no_grad;
@@ -172,14 +202,15 @@ EpochResult Trainer::validate(data::DataLoader& loader, data::DataLoader* rest) 
   if (sharing_ && !in_step() && sharing_->meet(stop)) {
     all_stop_ = own_stop() ? own_stop() : SIGINT;
   }
-  EpochResult result = run(loader, false, "Test: ", -1, options_.group != nullptr);
+  const std::string prefix = std::string(average) + "Test";
+  EpochResult result = run(loader, false, prefix + ": ", -1, options_.group != nullptr);
   if (rest && result.complete) {
     rest->start_epoch(0);
-    result = joined(result, run(*rest, false, "Test, rest: ", -1, false));
+    result = joined(result, run(*rest, false, prefix + ", rest: ", -1, false));
   }
   settles_ = false;
   if (!options_.quiet && result.complete) {
-    std::printf(" * Acc@1 %.3f Acc@5 %.3f\n", result.acc1, result.acc5);
+    std::printf(" * %sAcc@1 %.3f Acc@5 %.3f\n", average, result.acc1, result.acc5);
     std::fflush(stdout);
   }
   return result;

@@ -10,6 +10,7 @@
 #include "engine/data/loader.h"
 #include "engine/distributed/ddp/distributed_data_parallel.h"
 #include "engine/ops/copy.h"
+#include "engine/optim/weight_average.h"
 #include "engine/parallel/data_parallel.h"
 #include "engine/runtime/slot.h"
 #include "engine/sharing/sharing.h"
@@ -36,6 +37,11 @@ struct TrainerOptions {
   std::optional<double> norm_weight_decay, bias_weight_decay;
   double label_smoothing = 0;  ///< see ops::cross_entropy; also used in evaluation
   int accumulate = 1;          ///< number of batches per optimizer step
+  bool recompute = false;      ///< residual blocks run again in the backward pass
+  /// Decay of an average of the weights, and optimizer steps between its updates. In
+  /// modes whose optimizer step is on this model's device.
+  std::optional<double> ema;
+  int64_t ema_steps = 1;
   std::optional<double> clip_grad_norm;              ///< see optim::clip_grad_norm_
   std::shared_ptr<distributed::ProcessGroup> group;  ///< of all ranks; null: no ranks
   std::shared_ptr<StopNotice> stop_notice;  ///< of ranks whose devices compute nothing
@@ -107,6 +113,9 @@ class Trainer {
   /// the samples left over after division by the world size; every rank evaluates it,
   /// and it is counted once (as in the ImageNet example).
   EpochResult validate(data::DataLoader& loader, data::DataLoader* rest = nullptr);
+  /// The same of the average of the weights, whose line begins with "EMA".
+  EpochResult validate_average(data::DataLoader& loader,
+                               data::DataLoader* rest = nullptr);
   /// Runs forward passes only, like the notebook, until the data ends or the total step
   /// count reaches `last_step` (negative: no limit).
   void forward_only(data::DataLoader& loader, int64_t last_step = -1);
@@ -132,6 +141,8 @@ class Trainer {
   /// Gives rank 0 the weights of all stages and the optimizer's state, if the ranks of
   /// a pipeline are processes. Must then be called by all of them.
   void collect_stages();
+  /// Returns the average of the weights; null without `ema`.
+  optim::WeightAverage* average() { return average_.get(); }
   /// Returns the optimizer's state, to be saved with the weights.
   std::vector<nn::Named<Tensor>> optimizer_state() {
     return sharing_ ? sharing_->optimizer_state(optimizer()) : optimizer().state();
@@ -184,6 +195,7 @@ class Trainer {
     return ddp_ || has_remote_stages() || (sharing_ && sharing_->in_step());
   }
   bool has_remote_stages() const { return pipeline_ && options_.group; }
+  void wrap_model();
   optim::SumOverRanks sum_of_stages() const;
   Inputs load(data::Batch batch);
   bool input_on_device0() const {
@@ -199,6 +211,8 @@ class Trainer {
   StepResult step(data::DataLoader& loader, bool train, const Turn& turn, bool reduce,
                   bool copies_next, double& data_seconds);
   StepResult forward_step(data::Batch batch);
+  EpochResult evaluate(data::DataLoader& loader, data::DataLoader* rest,
+                       const char* average);
   EpochResult run(data::DataLoader& loader, bool train, const std::string& prefix,
                   int64_t last_step, bool reduce, int64_t first = 0);
   void reduce_metrics(StepResult& result);
@@ -229,6 +243,7 @@ class Trainer {
   bool at_own_pace_ = false;  ///< in an epoch in which no step waits for other ranks
   bool settles_ = false;      ///< whether the next step begins by settling the weights
   TrainerOptions options_;
+  std::unique_ptr<optim::WeightAverage> average_;
   std::unique_ptr<TrainStep> train_step_;
   int64_t next_step_ = 0;
   std::optional<Ahead> ahead_;

@@ -43,7 +43,7 @@ const KnownOptimizer kOptimizers[] = {
      {"momentum", "dampening"},
      {"momentum_buffer"},
      {{"--momentum", "momentum"}}},
-    {"adam",
+    {"adam",  // and adamw: see is_decoupled()
      {"betas", "amsgrad"},
      {"exp_avg", "exp_avg_sq", "max_exp_avg_sq", "step"},
      {{"--eps", "eps"}}},
@@ -229,17 +229,18 @@ class MainPyFile {
                          const PickledValue* value, const char* what) {
       if (value) to[flag] = number(*value, what);
     };
-    for (const char* other : {"nesterov", "maximize", "dampening"}) {
+    for (const char* other : {"maximize", "dampening"}) {
       const PickledValue* value = content_.find(options, other);
       if (value && value->kind != Kind::none &&
           (value->integer != 0 || value->real != 0)) {
         file_.refuse(fmt::format("its optimizer uses {}", other), kOnlyWeights);
       }
     }
-    require_decay_of_adam(options);
     const KnownOptimizer& known = optimizer();
     nlohmann::json recipe{{"--arch", arch}, {"--stem", stem()}};
-    if (known.word != std::string_view("sgd")) recipe["--optimizer"] = known.word;
+    if (known.word != std::string_view("sgd")) {
+      recipe["--optimizer"] = is_decoupled(options) ? "adamw" : known.word;
+    }
     for (const auto& [flag, option] : known.flags) {
       add(recipe, flag, content_.find(options, option), option);
     }
@@ -248,7 +249,7 @@ class MainPyFile {
       add(recipe, "--beta1", &content_.at(betas->items[0]), "beta");
       add(recipe, "--beta2", &content_.at(betas->items[1]), "beta");
     }
-    for (const char* option : {"amsgrad", "centered"}) {
+    for (const char* option : {"amsgrad", "centered", "nesterov"}) {
       const PickledValue* set = content_.find(options, option);
       if (set) recipe[fmt::format("--{}", option)] = set->integer != 0;
     }
@@ -269,17 +270,18 @@ class MainPyFile {
     return recipe.dump();
   }
 
-  /// AdamW's state_dict is Adam's, except that since PyTorch 2.7 it says so.
-  void require_decay_of_adam(const PickledValue& options) {
+  /// Whether the optimizer is AdamW. Its state_dict is Adam's, except that since
+  /// PyTorch 2.7 it says so; without weight decay they are the same.
+  bool is_decoupled(const PickledValue& options) {
     const PickledValue* decay = content_.find(options, "weight_decay");
-    if (!content_.find(options, "betas") || !decay) return;
-    if (number(*decay, "weight_decay") == 0) return;
+    if (!content_.find(options, "betas") || !decay) return false;
     const PickledValue* decoupled = content_.find(options, "decoupled_weight_decay");
-    if (!decoupled) {
+    if (decoupled) return decoupled->integer != 0;
+    if (number(*decay, "weight_decay") != 0) {
       file_.refuse("does not say whether its weight decay is Adam's or AdamW's",
                    kOnlyWeights);
     }
-    if (decoupled->integer != 0) file_.refuse("its optimizer is AdamW", kOnlyWeights);
+    return false;
   }
 
   /// torchvision's ResNets begin with a 7×7 convolution, whatever the image size.

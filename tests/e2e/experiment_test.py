@@ -26,6 +26,21 @@ def read(*path):
 
 
 class Experiments(TempTest):  # gate
+    def test_imagenet_table_on_emulated_devices(self):
+        out = self.path("t")
+        run("experiment", "imagenet-table", "--device-type", "emulated", "--out", out,
+            "--divide-batches", 4, "--steps", 3)
+        table = json.loads(read(out, "table.json"))
+        single, of_128, parallel, large, _, _ = table["runs"]
+        # Published: ResNet50 on a V100, batches of 64 and 32 (v100-pcie.json).
+        self.assertGreater(single["seconds_per_iteration"], 0.15)
+        self.assertGreater(of_128["seconds_per_iteration"], 0.07)
+        self.assertEqual({one["acc1"] for one in table["runs"]}, {None})
+        self.assertIn("--hardware v100-pcie", parallel["command"])
+        self.assertIn("no device computes: each takes the published times of v100-pcie",
+                      " ".join(table["notes"]))
+        self.assertEqual(large["batch"], 256)
+
     def test_imagenet_table(self):
         out = self.path("t")
         text, _ = run(*TABLE, "--out", out)

@@ -104,6 +104,24 @@ class Addresses(Machines):  # gate
             self.assertEqual(rank.end(), 0, rank.err)
 
 
+    def test_a_machine_without_ipv4(self):
+        """Every launcher's own address is then ::1."""
+        alone = self.names[0]
+        self.ip("-n", alone, "addr", "del", "127.0.0.1/8", "dev", "lo", wanted=0)
+        self.ip("-n", alone, "link", "del", "wire", wanted=0)
+        ranks = ["--multiprocessing-distributed", "--world-size", 1, "--rank", 0,
+                 "--devices", 2]
+        for words in ([*ONE, *ranks, "--steps", 2],
+                      [*ONE, *ranks, "--steps", 2, "--dist-url", "tcp://[::1]:2812"],
+                      ["launch", "--nproc-per-node", 2, *ONE, "--steps", 2],
+                      ["launch", "--nproc-per-node", 2, "--master-port", 2813, *ONE,
+                       "--steps", 2]):
+            job = Run(words, before=self.on(0))
+            self.addCleanup(job.kill)
+            self.assertEqual(job.end(), 0, job.err)
+            self.assertEqual(sum(STEP in line for line in job.out), 2, job.out)
+
+
 class Clocks(Machines):  # gate
     """The merged trace of two machines, one 100,000 s ahead, breaks no law."""
 

@@ -6,7 +6,7 @@ import os
 import sys
 import unittest
 
-from support import NULL, TempTest, copies, read_trace, run
+from support import NULL, TempTest, copies, read_trace, run, tensors_in
 
 SMALL = ["train", *NULL, "-b", 8, "--length", 40]  # 5 batches
 
@@ -34,6 +34,26 @@ class Recipes(TempTest):
     def checkpoint(self):
         run(*SMALL, "--epochs", 1, "--checkpoint", self.path("c"))
         return self.path("c/checkpoint.safetensors")
+
+    def test_the_average_of_the_weights_is_evaluated_and_resumed(self):
+        words = ["train", "-a", "resnet20", "--dataset", "generated", "--image-size", 8,
+                 "-b", 8, "--length", 40, "--device-type", "cpu", "-j", 1, "--ema", 0.5,
+                 "--mode", "ddp", "--devices", 2]
+        text, _ = run(*words, "--epochs", 2, "--save-ema", self.path("whole"),
+                      "--save", self.path("weights"))
+        self.assertEqual(text.count("\n * EMA Acc@1 "), 2)
+        self.assertEqual(text.count("\n * Acc@1 "), 2)
+        run(*words, "--epochs", 1, "--checkpoint", self.path("c"))
+        saved = self.path("c/checkpoint.safetensors")
+        run(*words, "--resume", saved, "--epochs", 2, "--save-ema", self.path("parts"))
+        self.assertEqual(tensors_in(self.path("parts")), tensors_in(self.path("whole")))
+        self.assertNotEqual(tensors_in(self.path("weights")),
+                            tensors_in(self.path("whole")))
+        run(*words[:-6], "--gpu", 0, "-e", "--pretrained", saved)  # the weights alone
+        for flags, error in ((["--mode", "ps"], "--mode ps does not make there"),
+                             (["--ema", 1], "less than 1")):
+            _, said = run(*words, *flags, code=2)
+            self.assertIn(error, said)
 
     def test_only_a_groups_last_batch_is_synchronised(self):
         # 5 batches in groups of two: two groups of two and one of one.

@@ -98,6 +98,17 @@ def tensors(folder):
     return data[8 + int.from_bytes(data[:8], "little"):]
 
 
+def tensors_in(path):
+    """Digests of the tensors of a safetensors file, by name."""
+    data = content(path)
+    begin = 8 + int.from_bytes(data[:8], "little")
+    header = json.loads(data[8:begin])
+    header.pop("__metadata__", None)
+    return {name: digest(data[begin + entry["data_offsets"][0]:
+                              begin + entry["data_offsets"][1]])
+            for name, entry in header.items()}
+
+
 def accuracies(words, *more):
     """The lines of a run's output that tell the accuracy on the test images."""
     text, _ = run(*words, *more)

@@ -6,11 +6,15 @@ prints the losses and the learning rates as JSON; RECIPE is JSON, too. A net of
 tests/golden/torch/nets.py in float64 on a folder in CIFAR-10's format, neither shuffled
 nor augmented; schedules and parameter groups like in torchvision's references."""
 
+import functools
 import json
 import sys
 
 import torch
 from torch.optim import lr_scheduler
+from torch.optim.swa_utils import AveragedModel
+from torch.utils.checkpoint import checkpoint
+from torchvision.models import resnet
 
 from torch_ddp_peer import nets, read_images, read_weights
 
@@ -34,6 +38,12 @@ def schedule(optimizer, recipe, epochs):
     warmup = recipe.get("warmup", 0)
     if recipe.get("schedule") == "cosine":
         main = lr_scheduler.CosineAnnealingLR(optimizer, T_max=epochs - warmup)
+    elif recipe.get("schedule") == "multi-step":
+        main = lr_scheduler.MultiStepLR(optimizer, recipe["milestones"],
+                                        recipe["gamma"])
+    elif recipe.get("schedule") == "one-cycle":
+        main = lr_scheduler.OneCycleLR(optimizer, recipe["lr"],
+                                       total_steps=recipe["updates"])
     else:
         main = lr_scheduler.StepLR(optimizer, recipe.get("step_size", 30),
                                    recipe.get("gamma", 0.1))
@@ -46,9 +56,23 @@ def schedule(optimizer, recipe, epochs):
 def optimizer_of(net, recipe):
     lr, kind = recipe["lr"], recipe.get("optimizer", "sgd")
     if kind == "sgd":
-        return torch.optim.SGD(parameter_groups(net, recipe), lr, 0.9)
-    make = {"adam": torch.optim.Adam, "rmsprop": torch.optim.RMSprop}[kind]
+        return torch.optim.SGD(parameter_groups(net, recipe), lr, 0.9,
+                               nesterov=recipe.get("nesterov", False))
+    make = {"adam": torch.optim.Adam, "adamw": torch.optim.AdamW,
+            "rmsprop": torch.optim.RMSprop}[kind]
     return make(net.parameters(), lr, **recipe.get("options", {}))
+
+
+def recompute_blocks(net):
+    """Runs every residual block again in the backward pass."""
+    for module in net.modules():
+        if isinstance(module, (resnet.BasicBlock, resnet.Bottleneck)):
+            forward = module.forward
+            module.forward = functools.partial(checkpoint, forward, use_reentrant=False)
+
+
+def sums(net):
+    return {name: float(value.sum()) for name, value in net.state_dict().items()}
 
 
 def resume(recipe, net, optimizer, plan):
@@ -68,6 +92,8 @@ def main():
     recipe = json.loads(sys.argv[7])
     net = getattr(nets, arch)().double().train()
     net.load_state_dict(read_weights(weights))
+    if recipe.get("recompute"):
+        recompute_blocks(net)
     optimizer = optimizer_of(net, recipe)
     plan = schedule(optimizer, recipe, epochs)
     begin = resume(recipe, net, optimizer, plan)
@@ -75,7 +101,10 @@ def main():
         label_smoothing=recipe.get("label_smoothing", 0))
     images, labels = read_images(folder, count)
     accumulate = recipe.get("accumulate", 1)
-    losses, rates = [], []
+    decay, every = recipe.get("ema", 0), recipe.get("ema_steps", 1)
+    average = AveragedModel(net, use_buffers=True, avg_fn=lambda mean, now, _: (
+        mean * decay + now * (1 - decay)))
+    losses, rates, updates = [], [], 0
     for epoch in range(begin, epochs):
         rates.append(optimizer.param_groups[0]["lr"])
         batches = list(zip(images.split(batch), labels.split(batch)))
@@ -89,13 +118,20 @@ def main():
             if recipe.get("clip"):
                 torch.nn.utils.clip_grad_norm_(net.parameters(), recipe["clip"])
             optimizer.step()
-        plan.step()
+            updates += 1
+            if decay and updates % every == 0:
+                average.update_parameters(net)
+            if 0 < recipe.get("updates", 0) != updates:  # OneCycleLR; not at its end
+                plan.step()
+        if "updates" not in recipe:
+            plan.step()
         if epoch == 0 and "checkpoint" in recipe:  # what main.py saves
             torch.save({"epoch": 1, "arch": arch, "best_acc1": torch.tensor(12.5),
                         "state_dict": torch.nn.DataParallel(net).state_dict(),
                         "optimizer": optimizer.state_dict(),
                         "scheduler": plan.state_dict()}, recipe["checkpoint"])
-    print(json.dumps({"losses": losses, "rates": rates}))
+    print(json.dumps({"losses": losses, "rates": rates, "end": sums(net),
+                      "average": sums(average.module)}))
 
 
 if __name__ == "__main__":

@@ -35,14 +35,13 @@ class LiveTraining(TorchTest):  # all first
 
     def expect_equal(self, recipe, flags, epochs):
         self.make()
-        theirs = self.train_theirs(recipe, epochs)
+        self.theirs = theirs = self.train_theirs(recipe, epochs)
         run(*self.net, "--pretrained", self.weights, "--no-shuffle", "--no-augment",
             "--epochs", epochs, "--lr", recipe["lr"], "--wd", recipe["wd"], *flags,
             "--summary", self.path("s.json"))
         with open(self.path("s.json"), encoding="utf-8") as file:
             steps = json.load(file)["steps"]
-        length = IMAGES // BATCH + 1  # the last one of each epoch is the evaluation
-        ours = [s["loss"] for i, s in enumerate(steps) if (i + 1) % length]
+        ours = [step["loss"] for step in steps if step["kind"] == "train"]
         self.assertEqual(len(ours), epochs * IMAGES // BATCH)
         self.assertEqual(len(set(theirs["losses"])), len(ours))
         for i, (mine, torchs) in enumerate(zip(ours, theirs["losses"], strict=True)):
@@ -63,6 +62,78 @@ class LiveTraining(TorchTest):  # all first
         flags = ["--lr-step-size", 1, "--lr-gamma", 0.5, "--accumulate", 2,
                  "--clip-grad-norm", 0.5]
         self.expect_equal(recipe, flags, 2)
+
+    def expect_equal_cycle(self, kind, flag):
+        # 3 batches in groups of two: two updates in each of three epochs.
+        self.expect_equal(
+            {"lr": 0.01, "wd": 0.1, "schedule": "one-cycle", "updates": 6,
+             "accumulate": 2, "nesterov": True, "optimizer": kind,
+             "options": {"weight_decay": 0.1, "amsgrad": True}},
+            ["--schedule", "one-cycle", "--accumulate", 2, "--optimizer", kind, flag],
+            3)
+
+    def test_one_cycle_of_sgd_with_nesterov(self):
+        self.expect_equal_cycle("sgd", "--nesterov")
+
+    def test_one_cycle_of_adamw(self):
+        self.expect_equal_cycle("adamw", "--amsgrad")
+
+    def test_multi_step(self):
+        rates = self.expect_equal(
+            {"lr": 0.02, "wd": 0, "schedule": "multi-step", "milestones": [1, 3],
+             "gamma": 0.5, "nesterov": True},
+            ["--schedule", "multi-step", "--lr-milestones", "1,3", "--lr-gamma", 0.5,
+             "--nesterov"], 4)
+        self.assertEqual(len(set(rates)), 3)
+
+    def expect_equal_deep(self, arch):
+        """torchvision's, whose checkpoints have these names and shapes. Batch norms of
+        eight values and a hundred layers amplify rounding, hence the small rate."""
+        stem = ["--stem", "imagenet"]
+        self.make(arch, 8, 8, stem)
+        theirs = self.train_theirs({"lr": 2e-7, "wd": 0}, 2)["losses"]
+        run(*self.net, *stem, "--pretrained", self.weights, "--no-shuffle",
+            "--no-augment", "--lr", 2e-7, "--wd", 0, "--epochs", 2, "--summary",
+            self.path("s.json"))
+        ours = self.losses()[::2]  # an evaluation after each
+        self.assertGreater(abs(ours[1] - ours[0]), 1e-6)
+        for mine, torchs in zip(ours, theirs, strict=True):
+            self.assertAlmostEqual(mine, torchs, delta=1e-9)
+
+    def test_resnet101(self):
+        self.expect_equal_deep("resnet101")
+
+    def test_resnet152(self):
+        self.expect_equal_deep("resnet152")
+
+    def expect_sums(self, file, theirs, kinds):
+        """Compares the sums of some tensors of a file with PyTorch's."""
+        ours = json.loads(self.ask("-c", f"""if True:
+            import json, sys
+            sys.path.insert(0, {os.path.dirname(PEER)!r})
+            from torch_ddp_peer import read_weights
+            print(json.dumps({{name: float(value.sum()) for name, value in
+                              read_weights({file!r}).items()}}))
+            """))
+        self.assertEqual(set(ours), set(theirs))
+        compared = [name for name in ours if any(kind in name for kind in kinds)]
+        self.assertGreater(len(compared), 20)
+        for name in compared:
+            self.assertAlmostEqual(ours[name], theirs[name], delta=1e-9, msg=name)
+
+    def test_recomputation(self):
+        """Losses, and running statistics, which both passes update."""
+        end = self.path("end")
+        self.expect_equal({"lr": 0.02, "wd": 0.001, "recompute": True},
+                          ["--recompute", "--save", end], 2)
+        self.expect_sums(end, self.theirs["end"], ["weight", "running", "tracked"])
+
+    def test_the_average_of_the_weights(self):
+        average = self.path("average")
+        self.expect_equal({"lr": 0.02, "wd": 0.001, "ema": 0.8, "ema_steps": 2},
+                          ["--ema", 0.8, "--ema-steps", 2, "--save-ema", average], 2)
+        self.expect_sums(average, self.theirs["average"], ["weight", "bias", "running"])
+        self.assertNotEqual(self.theirs["average"], self.theirs["end"])
 
     def test_the_linear_scaling_rule(self):
         # Batches of 2 accumulated twice: 4 images, 1/64 of 256.
@@ -121,6 +192,7 @@ class LiveTraining(TorchTest):  # all first
         """The averages and the number of updates come from its .pth.tar, too."""
         self.make("resnet20", 4, 8)
         for kind, options in {"adam": {"betas": [0.8, 0.99], "amsgrad": True},
+                              "adamw": {"weight_decay": 0},
                               "rmsprop": {"momentum": 0.5, "centered": True}}.items():
             with self.subTest(optimizer=kind):
                 saved = self.path(f"{kind}.pth.tar")
@@ -138,7 +210,7 @@ class LiveTraining(TorchTest):  # all first
         self.make("resnet20", 4, 8)
         same = [*self.net, "--pretrained", self.weights, "--no-shuffle", "--no-augment",
                 "--lr", 0.002, "--lr-step-size", 1, "--lr-gamma", 0.5]
-        for kind in ("sgd", "adam", "rmsprop"):
+        for kind in ("sgd", "adam", "adamw", "rmsprop"):
             with self.subTest(optimizer=kind):
                 flags = [*same, "--wd", 0, "--optimizer", kind]
                 run(*flags, "--epochs", 2, "--summary", self.path("s.json"))

@@ -20,6 +20,13 @@ Log log_of(int64_t iterations, double seconds, std::optional<double> acc1 = {}) 
   return log;
 }
 
+TEST(ImageNetRuns, OfEmulatedDevicesMakeTheirImagesAndHaveThreadsAsRanks) {
+  const auto runs = imagenet_runs({"resnet50", "", 1, 2345, {"--steps", "6"}, true});
+  EXPECT_EQ(typed(runs[5].words),
+            "train -a resnet50 --lr 0.01 --batch-size 1024 --workers 2 --mode ddp "
+            "--steps 6");
+}
+
 TEST(ImageNetTable, RunsHaveTheSeedsNamesAndWords) {
   const auto runs = imagenet_runs({"resnet50", "imagenet", 1, 2345, {"--epochs", "1"}});
   std::string names;

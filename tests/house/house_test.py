@@ -41,7 +41,7 @@ ENGINE_ROOMS = {
     "backends": ["tensor", "runtime"],
     "autograd": ["tensor", "runtime"],
     "ops": ["tensor", "runtime", "backends", "autograd"],
-    "nn": ["tensor", "runtime", "ops"],
+    "nn": ["tensor", "runtime", "autograd", "ops"],
     "models": ["runtime", "nn"],
     "optim": ["tensor", "autograd", "ops", "nn"],
     "data": ["plan", "tensor", "runtime"],

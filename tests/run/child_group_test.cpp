@@ -1,6 +1,7 @@
 #include "run/child_group.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -130,6 +131,26 @@ TEST(ChildGroup, AChildThatWritesIsNotEndedByAnothersFailure) {
                  {{"CHILD_CODE", "3"}, {"CHILD_FILE", file}});
   EXPECT_EQ(children.wait(not_interrupted), 3);
   EXPECT_EQ(text_in(file), "written");
+}
+
+// A writer that someone has stopped would hold the launcher for a minute.
+TEST(Writing, EndsWhileTheProcessIsStopped) {
+  const pid_t writer = ::fork();
+  if (writer == 0) {
+    const Writing writing;
+    ::raise(SIGSTOP);
+    for (;;) ::pause();
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(writer, &status, WUNTRACED), writer);
+  ASSERT_TRUE(WIFSTOPPED(status));
+  EXPECT_FALSE(is_writing(writer));
+  ::kill(writer, SIGCONT);
+  ASSERT_EQ(::waitpid(writer, &status, WCONTINUED), writer);
+  EXPECT_TRUE(is_writing(writer));
+  ::kill(writer, SIGKILL);
+  ::waitpid(writer, &status, 0);
+  EXPECT_FALSE(is_writing(writer));
 }
 
 TEST(ChildGroup, ASignalThatOnlyAChildReceivedIsItsCode) {

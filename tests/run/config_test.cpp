@@ -209,6 +209,10 @@ TEST(Optimizer, HasPyTorchsDefaultsUnlessTold) {
   resolve_switches(config);
   EXPECT_EQ(config.recipe.lr, 1e-3);
   EXPECT_EQ(config.recipe.weight_decay, 0);
+  config.recipe.optimizer = OptimizerKind::adamw;
+  resolve_switches(config);
+  EXPECT_EQ(config.recipe.lr, 1e-3);
+  EXPECT_EQ(config.recipe.weight_decay, 1e-2);
   config.recipe.optimizer = OptimizerKind::rmsprop;
   resolve_switches(config);
   EXPECT_EQ(config.recipe.lr, 1e-2);
@@ -236,6 +240,32 @@ TEST(Validate, FlagsThatTheOptimizerWouldNotRead) {
   config.given = {};
   config.recipe.beta1 = 1;
   EXPECT_EQ(complaint(config), "--beta1 must be at least 0 and less than 1");
+}
+
+TEST(Validate, FlagsThatTheScheduleWouldNotRead) {
+  RunConfig config;
+  config.recipe.schedule = optim::Schedule::Kind::multi_step;
+  EXPECT_EQ(complaint(config),
+            "--schedule multi-step requires --lr-milestones, such as 30,60,80");
+  config.recipe.lr_milestones = {30};
+  EXPECT_EQ(complaint(config), "");
+  config.given = {"--pct-start"};
+  EXPECT_EQ(complaint(config),
+            "--pct-start has no effect on --schedule multi-step; fix: omit it, or use "
+            "--schedule one-cycle");
+  config.recipe.schedule = optim::Schedule::Kind::one_cycle;
+  EXPECT_EQ(complaint(config), "");
+  config.given = {"--momentum"};
+  EXPECT_EQ(complaint(config),
+            "--momentum has no effect on --schedule one-cycle, which moves it between "
+            "0.95 and 0.85, as OneCycleLR does; fix: omit it");
+  config.given = {};
+  config.recipe.div_factor = 0;
+  EXPECT_EQ(complaint(config), "--div-factor must be a number greater than 0");
+  config.recipe.schedule = optim::Schedule::Kind::step;
+  config.recipe.nesterov = true;
+  config.recipe.momentum = 0;
+  EXPECT_EQ(complaint(config), "--nesterov requires --momentum greater than 0");
 }
 
 TEST(Validate, NumbersThatMakeNoSense) {

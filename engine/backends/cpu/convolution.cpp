@@ -29,10 +29,10 @@ struct Problem {
       padding_end.push_back((y[2 + i] - 1) * a.stride[i] + w[2 + i] - x[2 + i] -
                             a.padding[i]);
     }
-    is_winograd = backend_options().conv != ConvAlgorithm::direct && w[2] == 3 &&
-                  w[3] == 3 && a.stride[0] == 1 && a.stride[1] == 1 &&
-                  a.padding[0] == 1 && a.padding[1] == 1 && w[0] % 16 == 0 &&
-                  w[1] % 16 == 0;
+    is_winograd =
+        !backend_options().amp && backend_options().conv != ConvAlgorithm::direct &&
+        w[2] == 3 && w[3] == 3 && a.stride[0] == 1 && a.stride[1] == 1 &&
+        a.padding[0] == 1 && a.padding[1] == 1 && w[0] % 16 == 0 && w[1] % 16 == 0;
   }
 };
 
@@ -40,12 +40,13 @@ dnnl::convolution_forward::primitive_desc forward_desc(const Problem& p, bool bi
                                                        bool relu, algorithm a) {
   using dnnl::convolution_forward;
   const Md b = bias ? any({p.w[0]}) : Md();
-  const auto desc = bias ? convolution_forward::desc(
-                               prop_kind::forward_training, a, any(p.x), any(p.w), b,
-                               any(p.y), p.strides, p.padding, p.padding_end)
-                         : convolution_forward::desc(
-                               prop_kind::forward_training, a, any(p.x), any(p.w),
-                               any(p.y), p.strides, p.padding, p.padding_end);
+  const auto desc =
+      bias ? convolution_forward::desc(prop_kind::forward_training, a, any_operand(p.x),
+                                       any_operand(p.w), b, any(p.y), p.strides,
+                                       p.padding, p.padding_end)
+           : convolution_forward::desc(prop_kind::forward_training, a, any_operand(p.x),
+                                       any_operand(p.w), any(p.y), p.strides, p.padding,
+                                       p.padding_end);
   return {desc, attributes(relu), engine()};
 }
 
@@ -67,8 +68,9 @@ PlanPtr plan_forward(const PlanRequest& r, const Problem& p, algorithm a) {
 PlanPtr plan_backward_data(const PlanRequest& r, const Problem& p, algorithm a) {
   const TensorSpec &dy = r.in[0], &w = r.in[1];
   using dnnl::convolution_backward_data;
-  const convolution_backward_data::desc desc(a, any(p.x), any(p.w), any(p.y), p.strides,
-                                             p.padding, p.padding_end);
+  const convolution_backward_data::desc desc(a, any(p.x), any_operand(p.w),
+                                             any_operand(p.y), p.strides, p.padding,
+                                             p.padding_end);
   const convolution_backward_data::primitive_desc pd(desc, attributes(), engine(),
                                                      forward_desc(p, false, false, a));
   Program program;
@@ -86,12 +88,12 @@ PlanPtr plan_backward_weight(const PlanRequest& r, const Problem& p, algorithm a
   const TensorSpec &x = r.in[0], &dy = r.in[1];
   const bool bias = r.out.size() > 1;
   using dnnl::convolution_backward_weights;
-  const auto desc =
-      bias ? convolution_backward_weights::desc(a, any(p.x), any(p.w), any({p.w[0]}),
-                                                any(p.y), p.strides, p.padding,
-                                                p.padding_end)
-           : convolution_backward_weights::desc(a, any(p.x), any(p.w), any(p.y),
-                                                p.strides, p.padding, p.padding_end);
+  const auto desc = bias ? convolution_backward_weights::desc(
+                               a, any_operand(p.x), any(p.w), any({p.w[0]}),
+                               any_operand(p.y), p.strides, p.padding, p.padding_end)
+                         : convolution_backward_weights::desc(
+                               a, any_operand(p.x), any(p.w), any_operand(p.y),
+                               p.strides, p.padding, p.padding_end);
   const convolution_backward_weights::primitive_desc pd(
       desc, attributes(), engine(), forward_desc(p, bias, false, a));
   Program program;

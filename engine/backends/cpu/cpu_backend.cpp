@@ -2,6 +2,8 @@
 
 #include <omp.h>
 
+#include <dnnl.hpp>
+
 namespace lockstep {
 namespace {
 
@@ -32,6 +34,12 @@ bool CpuBackend::can_fuse_relu(OpCode code) const {
     default:
       return false;
   }
+}
+
+bool CpuBackend::has_bfloat16() const {
+  const auto isa = static_cast<unsigned>(dnnl::get_effective_cpu_isa());
+  constexpr auto kNeeded = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_bf16);
+  return (isa & kNeeded) == kNeeded;
 }
 
 PlanPtr CpuBackend::make_plan(const PlanRequest& request) {

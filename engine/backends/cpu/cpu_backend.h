@@ -11,6 +11,7 @@ namespace lockstep {
 struct CpuBackend : Backend {
   void prepare_thread(int threads) override;
   bool can_fuse_relu(OpCode code) const override;
+  bool has_bfloat16() const override;
 
  protected:
   PlanPtr make_plan(const PlanRequest& request) override;

@@ -78,6 +78,7 @@ PlanPtr plan_sgd(const PlanRequest&) {
     const float momentum = static_cast<float>(args.scalars[1]);
     const float decay = static_cast<float>(args.scalars[2]);
     const float keep = args.scalars[3] != 0 ? 0 : momentum;
+    const bool nesterov = args.scalars[4] != 0;
     for (size_t t = 0; t + 2 < args.in.size(); t += 3) {
       float* __restrict p = args.in[t].as<float>();
       const float* __restrict g = args.in[t + 1].as<float>();
@@ -86,9 +87,9 @@ PlanPtr plan_sgd(const PlanRequest&) {
       if (args.scalars[3] != 0) std::fill_n(buffer, n, 0.0f);
 #pragma omp parallel for simd
       for (int64_t i = 0; i < n; ++i) {
-        const float d = g[i] + decay * p[i] + keep * buffer[i];
-        buffer[i] = d;
-        p[i] -= lr * d;
+        const float d = g[i] + decay * p[i], moved = d + keep * buffer[i];
+        buffer[i] = moved;
+        p[i] -= lr * (nesterov ? d + momentum * moved : moved);
       }
     }
   });

@@ -78,6 +78,19 @@ Md any(const Shape& sizes) {
   return Md(dims(sizes), dnnl::memory::data_type::f32, dnnl::memory::format_tag::any);
 }
 
+namespace {
+
+Md as_operand(const Md& md) {
+  Md operand = md;
+  if (backend_options().amp) operand.data.data_type = dnnl_bf16;
+  return operand;
+}
+
+}  // namespace
+
+Md any_operand(const Shape& sizes) { return as_operand(any(sizes)); }
+Md plain_operand(const Shape& sizes) { return as_operand(plain(sizes)); }
+
 Md preferred(const Shape& sizes) {
   using tag = dnnl::memory::format_tag;
   const int64_t block = channel_block();

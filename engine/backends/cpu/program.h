@@ -26,6 +26,10 @@ LayoutPtr layout_of(const Md& md, const Shape& sizes);
 Md described(const TensorSpec& spec);
 Md plain(const Shape& sizes);
 Md any(const Shape& sizes);
+/// The operands of matrix products: float32, with `--amp` bfloat16. Sums and results
+/// are float32, so that only convolutions and matrix products differ.
+Md any_operand(const Shape& sizes);
+Md plain_operand(const Shape& sizes);
 /// Returns the layout that this machine's convolutions prefer for activations.
 Md preferred(const Shape& sizes);
 /// Returns the number of channels per block in that layout.

@@ -7,24 +7,25 @@
 namespace lockstep::reference {
 namespace {
 
-/// PyTorch's SGD: d = g + wd·p;  buf = first ? d : momentum·buf + d;  p −= lr·buf.
-/// Source: torch/optim/sgd.py.
+/// PyTorch's SGD: d = g + wd·p;  buf = first ? d : momentum·buf + d;  p −= lr·buf, or
+/// with nesterov: p −= lr·(d + momentum·buf). Source: torch/optim/sgd.py.
 template <typename T>
 void sgd(const KernelArgs& args) {
   const T lr = static_cast<T>(args.scalars[0]);
   const T momentum = static_cast<T>(args.scalars[1]);
   const T decay = static_cast<T>(args.scalars[2]);
-  const bool first = args.scalars[3] != 0;
+  const bool first = args.scalars[3] != 0, nesterov = args.scalars[4] != 0;
   for (size_t t = 0; t + 2 < args.in.size(); t += 3) {
     T* __restrict p = args.in[t].as<T>();
     const T* __restrict g = args.in[t + 1].as<T>();
     T* __restrict buffer = args.in[t + 2].as<T>();
     const int64_t n = args.in[t].numel();
     for (int64_t i = 0; i < n; ++i) {
-      T d = g[i] + decay * p[i];
-      if (momentum != 0 && !first) d += momentum * buffer[i];
-      buffer[i] = d;
-      p[i] -= lr * d;
+      const T d = g[i] + decay * p[i];
+      T moved = d;
+      if (momentum != 0 && !first) moved += momentum * buffer[i];
+      buffer[i] = moved;
+      p[i] -= lr * (nesterov ? d + momentum * moved : moved);
     }
   }
 }
@@ -42,12 +43,13 @@ std::span<const View> tensors_of(const KernelArgs& args, size_t at, size_t each,
 }
 
 /// PyTorch's Adam: d = g + wd·p;  m = β1·m + (1 − β1)·d;  v = β2·v + (1 − β2)·d²;
-/// p −= lr/(1 − β1^step) · m / (√v/√(1 − β2^step) + eps). Source: torch/optim/adam.py.
+/// p = shrink·p − lr/(1 − β1^step) · m / (√v/√(1 − β2^step) + eps). AdamW has wd = 0
+/// and shrinks. Source: torch/optim/adam.py.
 template <typename T>
 void adam(const KernelArgs& args, size_t each) {
   const double *s = args.scalars.data(), step = s[5];
   const T beta1 = T(s[1]), beta2 = T(s[2]), eps = T(s[3]), decay = T(s[4]);
-  const T rest1 = T(1 - s[1]), rest2 = T(1 - s[2]);
+  const T rest1 = T(1 - s[1]), rest2 = T(1 - s[2]), shrink = T(s[6]);
   const T size = T(s[0] / (1 - std::pow(s[1], step)));
   const T root = T(std::sqrt(1 - std::pow(s[2], step)));
   for (size_t t = 0; t + each <= args.in.size(); t += each) {
@@ -61,7 +63,7 @@ void adam(const KernelArgs& args, size_t each) {
       v[i] = beta2 * v[i] + rest2 * d * d;
       if (largest) largest[i] = std::max(largest[i], v[i]);
       const T square = largest ? largest[i] : v[i];
-      p[i] -= size * m[i] / (std::sqrt(square) / root + eps);
+      p[i] = shrink * p[i] - size * m[i] / (std::sqrt(square) / root + eps);
     }
   }
 }

@@ -6,6 +6,7 @@
 #include <exception>
 #include <stdexcept>
 
+#include "engine/backends/backend.h"
 #include "engine/runtime/pace.h"
 #include "tracer/record/recorder.h"
 
@@ -55,7 +56,7 @@ Exchanged LocalTransport::exchange(const Outgoing* out, const Incoming* in,
   const runtime::MarkPtr ready = out ? mark_queue(device) : nullptr;
   std::unique_lock lock(hub_->mutex_);
   Exchanged times;
-  if (!out) {
+  if (!out || (in && leave(*out, call))) {
     receive(*in, call, times, lock);
     return times;
   }
@@ -78,18 +79,63 @@ Exchanged LocalTransport::exchange(const Outgoing* out, const Incoming* in,
   return times;
 }
 
+/// Leaves a copy of a small message of a ring behind, so that a rank runs on until its
+/// own input is missing: with many ranks on few cores, a rendezvous for each message
+/// costs two switches of threads, N² in each collective. Returns false if the receiver
+/// must be met: if the exchange is recorded, whose times are those of a rendezvous; if
+/// the message is large, or moved by hardware; and if it has left many already.
+bool LocalTransport::leave(const Outgoing& out, const Collective& call) {
+  constexpr int64_t kSmall = 64 << 10;
+  constexpr size_t kMany = 128;
+  const Buffer& data = out.data;
+  std::deque<LocalHub::Left>& left = hub_->left(rank_, out.to);
+  const bool by_host =
+      data.device.is_host() || backend_of(data.device.type).driver() == nullptr;
+  if (call.recorded() || !by_host || is_emulated(data.device) ||
+      (data.data && data.bytes() > kSmall) || left.size() >= kMany || hub_->aborted_) {
+    return false;
+  }
+  LocalHub::Left& message = left.emplace_back();
+  message.tag = out.tag;
+  message.after = out.after;
+  message.posted_at = time_on(data.device);
+  const auto* bytes = static_cast<const std::byte*>(data.data);
+  if (bytes) message.data.assign(bytes, bytes + data.bytes());
+  hub_->changed_[out.to].notify_all();
+  return true;
+}
+
+void LocalTransport::require_same(const MessageTag& sent, const Incoming& in,
+                                  const Collective& call) {
+  if (sent == in.tag) return;
+  hub_->aborted_ = disagreement(rank_, in.from, call, in.tag, sent);
+  hub_->wake_all();
+  throw std::runtime_error(*hub_->aborted_);
+}
+
 void LocalTransport::receive(const Incoming& in, const Collective& call,
                              Exchanged& times, std::unique_lock<std::mutex>& lock) {
   const int64_t ready_at = time_on(in.data.device);
   LocalHub::Post& post = hub_->post(in.from, rank_);
-  wait(lock, in.from, call,
-       [&] { return post.message && post.state == LocalHub::Post::waiting; });
-  const Outgoing& message = *post.message;
-  if (message.tag != in.tag) {
-    hub_->aborted_ = disagreement(rank_, in.from, call, in.tag, message.tag);
-    hub_->wake_all();
-    throw std::runtime_error(*hub_->aborted_);
+  std::deque<LocalHub::Left>& left = hub_->left(in.from, rank_);
+  wait(lock, in.from, call, [&] {
+    return !left.empty() || (post.message && post.state == LocalHub::Post::waiting);
+  });
+  if (!left.empty()) {
+    LocalHub::Left message = std::move(left.front());
+    left.pop_front();
+    require_same(message.tag, in, call);
+    lock.unlock();
+    times.in_began = std::max(message.posted_at, ready_at);
+    times.after = std::move(message.after);
+    Buffer from = in.data;
+    from.data = message.data.empty() ? nullptr : message.data.data();
+    apply(in, in.data, from);
+    times.in_ended = tracer::now_ns();
+    return;
   }
+  const Outgoing& message = *post.message;
+  require_same(message.tag, in, call);
   times.in_began = std::max(post.posted_at, ready_at);
   times.after = message.after;
   post.state = LocalHub::Post::being_read;

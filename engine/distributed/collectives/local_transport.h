@@ -4,6 +4,7 @@
 #pragma once
 
 #include <condition_variable>
+#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -14,10 +15,12 @@
 namespace lockstep::distributed {
 
 /// State shared by the ranks of one process: for each (sender, receiver) pair, an entry
-/// in which the sender posts its message. Thread-safe.
+/// in which the sender posts its message, and the small messages that it has left
+/// behind. Thread-safe.
 class LocalHub {
  public:
-  explicit LocalHub(int size) : size_(size), changed_(size), posts_(size * size) {}
+  explicit LocalHub(int size)
+      : size_(size), changed_(size), posts_(size * size), left_(size * size) {}
   int size() const { return size_; }
 
  private:
@@ -30,7 +33,15 @@ class LocalHub {
     runtime::MarkPtr ready = {};  ///< mark in the sender's queue: the data is ready
     runtime::MarkPtr read = {};   ///< mark in the receiver's queue: the data was read
   };
+  /// A message with its own copy of the data, for which the sender does not wait.
+  struct Left {
+    MessageTag tag;
+    std::vector<int64_t> after;
+    int64_t posted_at = 0;
+    std::vector<std::byte> data;  ///< empty on devices that compute nothing
+  };
   Post& post(int from, int to) { return posts_[from * size_ + to]; }
+  std::deque<Left>& left(int from, int to) { return left_[from * size_ + to]; }
   void wake_all() {
     for (std::condition_variable& rank : changed_) rank.notify_all();
   }
@@ -41,6 +52,7 @@ class LocalHub {
   /// would wake every thread for every message.
   std::vector<std::condition_variable> changed_;
   std::vector<Post> posts_;
+  std::vector<std::deque<Left>> left_;  ///< all are received before the pair's post
   std::optional<std::string> aborted_;
 };
 
@@ -55,8 +67,10 @@ class LocalTransport : public Transport {
   bool shares_recorder() const override { return true; }
 
  private:
+  bool leave(const Outgoing& out, const Collective& call);
   void receive(const Incoming& in, const Collective& call, Exchanged& times,
                std::unique_lock<std::mutex>& lock);
+  void require_same(const MessageTag& sent, const Incoming& in, const Collective& call);
   /// Moves the bytes, or enqueues the transfer on the receiver's queue. Between
   /// emulated devices, nothing is moved.
   static void take(LocalHub::Post& post, const Incoming& in, bool recorded,

@@ -4,6 +4,7 @@
 #include <memory>
 #include <string>
 
+#include "base/socket.h"
 #include "engine/distributed/collectives/communicator.h"
 #include "engine/distributed/rendezvous/store.h"
 #include "engine/tensor/types.h"
@@ -15,7 +16,7 @@ struct CommunicatorOptions {
   /// and if two ranks share a GPU.
   std::string backend = "ring";
   std::shared_ptr<Store> store;
-  std::string address = "127.0.0.1";  ///< of this rank, for the others
+  std::string address = loopback_address();  ///< of this rank, for the others
   int rank = 0, size = 1;
   Milliseconds timeout{60'000};
   Device device = kHost;  ///< device of the tensors, if the host cannot read its memory

@@ -164,7 +164,7 @@ void write_private(const std::string& path, const std::string& text) {
 
 std::shared_ptr<Store> make_local_store(const InitMethod& init, int rank,
                                         Milliseconds timeout) {
-  const std::string here = "127.0.0.1";
+  const std::string& here = loopback_address();
   Credentials credentials = init.credentials;
   if (rank != 0) {
     const LocalPlace place = place_in(init.path, timeout);

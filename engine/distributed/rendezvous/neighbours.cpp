@@ -84,7 +84,7 @@ Neighbours meet_neighbours(Store& store, int rank, int world,
   here.machine_of = parse_list(store.get(all), world);
   const bool by_loopback = interface.empty() || is_loopback_interface(interface);
   if (here.machines() == 1 && by_loopback) {
-    here.address = "127.0.0.1";
+    here.address = loopback_address();
     return here;
   }
   // Rank 0's machine hosts the store: its ranks reach it by an address that may be of

@@ -13,6 +13,7 @@
 
 #include "base/deadline.h"
 #include "base/fd.h"
+#include "base/socket.h"
 #include "engine/distributed/rendezvous/credentials.h"
 #include "engine/distributed/rendezvous/frame.h"
 #include "engine/distributed/rendezvous/service.h"
@@ -40,7 +41,7 @@ class TcpStoreServer {
 
   /// Listens on loopback or on the given host; for port 0, the system chooses a port.
   /// Throws std::runtime_error naming the address if that fails.
-  TcpStoreServer() : TcpStoreServer("127.0.0.1", 0) {}
+  TcpStoreServer() : TcpStoreServer(loopback_address(), 0) {}
   TcpStoreServer(const std::string& host, int port) : TcpStoreServer(host, port, {}) {}
   TcpStoreServer(const std::string& host, int port, Limits limits,
                  Credentials credentials = {});

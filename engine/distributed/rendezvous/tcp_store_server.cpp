@@ -93,7 +93,7 @@ TcpStoreServer::TcpStoreServer(Fd listener, std::string host, Limits limits,
       thread_([this] { serve(); }) {}
 
 std::string TcpStoreServer::near_address() const {
-  return listens_everywhere(listener_) ? "127.0.0.1" : own_end(listener_);
+  return listens_everywhere(listener_) ? loopback_address() : own_end(listener_);
 }
 
 std::string TcpStoreServer::far_address() {

@@ -323,6 +323,8 @@ TEST_P(Cuda, OptimizersUpdateMoreParametersThanOneLaunchHolds) {
   };
   for (const optim::AnyOptions& options : std::initializer_list<optim::AnyOptions>{
            optim::SgdOptions{0.1, 0.9, 0.01}, optim::AdamOptions{.weight_decay = 0.01},
+           optim::SgdOptions{.weight_decay = 0.01, .nesterov = true},
+           optim::AdamOptions{.weight_decay = 0.1, .decoupled = true},
            optim::AdamOptions{.lr = 0.1, .amsgrad = true}, optim::RmspropOptions{},
            optim::RmspropOptions{.momentum = 0.9, .centered = true}}) {
     SCOPED_TRACE(options.index());

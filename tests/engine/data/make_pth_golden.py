@@ -131,7 +131,11 @@ def main():
     torch.save(older, FOLDER / "older.pth.tar", _use_new_zipfile_serialization=False)
     adam = trained(torch.optim.Adam)
     torch.save(adam, FOLDER / "adam.pth.tar")
-    torch.save(trained(torch.optim.AdamW), FOLDER / "adamw.pth.tar")
+    adamw = trained(torch.optim.AdamW)
+    torch.save(adamw, FOLDER / "adamw.pth.tar")
+    for group in adamw["optimizer"]["param_groups"]:  # as PyTorch 2.7 and later
+        group["decoupled_weight_decay"] = True
+    torch.save(adamw, FOLDER / "adamw_2.7.pth.tar")
     torch.save(trained(torch.optim.Adagrad), FOLDER / "adagrad.pth.tar")
     torch.save(trained(lambda p: torch.optim.SGD(p, 0.1, momentum=0.9, nesterov=True)),
                FOLDER / "nesterov.pth.tar")

@@ -52,6 +52,16 @@ TEST(Models, NamesShapesAndCountsAreTorchvisions) {
   }
 }
 
+// torchvision publishes them (`num_params`); the names and shapes of its checkpoints
+// are compared in tests/e2e/torch_training_test.py.
+TEST(Models, CountsOfDeepNetsArePublished) {
+  for (const auto& [arch, parameters] :
+       {std::pair{"resnet101", 44549160}, {"resnet152", 60192808}}) {
+    EXPECT_EQ(count(make(arch, 1000, models::Stem::imagenet)->named_parameters()),
+              parameters);
+  }
+}
+
 TEST(Models, CountsForCifar10) {
   for (const auto& [arch, parameters] : {std::pair{"resnet18", 11173962},
                                          {"resnet20", 272474},
@@ -67,7 +77,8 @@ TEST(Models, CountsForCifar10) {
 TEST(Models, UnknownNamesAreListed) {
   EXPECT_EQ(test::message_of([] { models::make("densenet", {}); }),
             "unknown architecture 'densenet'; available: alexnet, resnet18, resnet20, "
-            "resnet34, resnet50, vgg16, vgg16_bn, vgg16_legacy, toy, sparse");
+            "resnet34, resnet50, resnet101, resnet152, vgg16, vgg16_bn, vgg16_legacy, "
+            "toy, sparse");
   EXPECT_THROW(models::make("", {}), std::invalid_argument);
 }
 

@@ -1,4 +1,5 @@
-// Adam and RMSprop against PyTorch's float64, and what all optimizers share.
+// SGD, Adam, AdamW and RMSprop against PyTorch's float64, and what all optimizers
+// share.
 #include "engine/optim/adaptive.h"
 
 #include "tests/engine/values.h"
@@ -8,13 +9,19 @@ namespace {
 
 using optim::AdamOptions;
 using optim::RmspropOptions;
+using optim::SgdOptions;
 using test::Json;
 
 optim::AnyOptions options_of(const std::string& name, const Json& o) {
+  if (name.starts_with("sgd")) {
+    return SgdOptions{o["lr"], o["momentum"], o["weight_decay"], o["nesterov"]};
+  }
   if (name.starts_with("adam")) {
-    EXPECT_EQ(o.size(), 10u);  // those that are off: foreach, maximize, capturable, …
-    return AdamOptions{o["lr"],  o["betas"][0],     o["betas"][1],
-                       o["eps"], o["weight_decay"], o["amsgrad"]};
+    const bool decoupled = name.starts_with("adamw");
+    // Those that are off: foreach, maximize, capturable, …
+    EXPECT_EQ(o.size(), decoupled ? 8u : 10u);
+    return AdamOptions{o["lr"],           o["betas"][0], o["betas"][1], o["eps"],
+                       o["weight_decay"], o["amsgrad"],  decoupled};
   }
   return RmspropOptions{o["lr"],           o["alpha"],    o["eps"],
                         o["weight_decay"], o["momentum"], o["centered"]};
@@ -47,7 +54,7 @@ struct Toy {
 
 TEST(Optimizers, TenStepsEqualPyTorchsInDouble) {
   const Json golden = test::read_golden("optimizers.json");
-  EXPECT_EQ(golden["cases"].size(), 9u);
+  EXPECT_EQ(golden["cases"].size(), 14u);
   for (const auto& [name, expected] : golden["cases"].items()) {
     SCOPED_TRACE(name);
     const optim::AnyOptions options = options_of(name, expected["options"]);
@@ -83,6 +90,7 @@ TEST(Optimizers, TheDefaultsArePyTorchs) {
   EXPECT_EQ(a.eps, adam["eps"]);
   EXPECT_EQ(a.weight_decay, adam["weight_decay"]);
   EXPECT_EQ(a.amsgrad, adam["amsgrad"]);
+  EXPECT_EQ(optim::kAdamWDecay, cases["adamw"]["options"]["weight_decay"]);
   const Json& rmsprop = cases["rmsprop"]["options"];
   const RmspropOptions r;
   EXPECT_EQ(r.lr, rmsprop["lr"]);
@@ -94,7 +102,8 @@ TEST(Optimizers, TheDefaultsArePyTorchs) {
 }
 
 const optim::AnyOptions kAll[] = {
-    optim::SgdOptions{}, AdamOptions{.lr = 0.1, .amsgrad = true},
+    SgdOptions{.nesterov = true}, AdamOptions{.lr = 0.1, .amsgrad = true},
+    AdamOptions{.lr = 0.1, .weight_decay = 0.1, .decoupled = true},
     RmspropOptions{.lr = 0.1, .momentum = 0.9, .centered = true}};
 
 TEST(Optimizers, ContinueExactlyFromTheirState) {

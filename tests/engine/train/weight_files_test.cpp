@@ -46,6 +46,7 @@ TEST(WeightFiles, ReadMainPysCheckpoints) {
                                                        {"--stem", "imagenet"},
                                                        {"--lr", 0.2},
                                                        {"--momentum", 0.9},
+                                                       {"--nesterov", false},
                                                        {"--weight-decay", 1e-3},
                                                        {"--schedule", "step"},
                                                        {"--lr-step-size", 1},
@@ -131,6 +132,20 @@ TEST(WeightFiles, ReadAdamsCheckpoints) {
   EXPECT_EQ(static_cast<int>(step.data[0]), 2);
 }
 
+TEST(WeightFiles, ReadAdamWAndNesterov) {
+  CheckpointHeader header;
+  tensors_of("adamw_2.7.pth.tar", &header);
+  auto recipe = Json::parse(header.progress.recipe);
+  EXPECT_EQ(recipe["--optimizer"], "adamw");
+  EXPECT_EQ(recipe["--weight-decay"], 0.01);
+  tensors_of("nesterov.pth.tar", &header);
+  recipe = Json::parse(header.progress.recipe);
+  EXPECT_EQ(recipe["--nesterov"], true);
+  EXPECT_EQ(recipe["--momentum"], 0.9);
+  tensors_of("checkpoint.pth.tar", &header);
+  EXPECT_EQ(Json::parse(header.progress.recipe)["--nesterov"], false);
+}
+
 TEST(WeightFiles, RefuseOtherOptimizers) {
   const auto refused = [](const std::string& name, auto... parts) {
     data::Metadata metadata;
@@ -141,7 +156,6 @@ TEST(WeightFiles, RefuseOtherOptimizers) {
   refused("adamw.pth.tar",
           "does not say whether its weight decay is Adam's or AdamW's");
   refused("adagrad.pth.tar", "its optimizer is not SGD, Adam or RMSprop");
-  refused("nesterov.pth.tar", "its optimizer uses nesterov");
   refused("number.pth", "'n' is not a tensor");
 }
 

@@ -26,6 +26,7 @@ import pipelines
 import printed
 import rules
 import sampler
+import schedules
 import spread
 import tables
 import workers
@@ -48,6 +49,7 @@ def files():
         "ddp_buckets": buckets.all_buckets,
         "sampler": sampler.all_samplers,
         "optimizers": optimizers.all_optimizers,
+        "schedules": schedules.all_schedules,
         "printed": printed.printed,
     }
     for name in nets.NETS:

@@ -28,6 +28,14 @@ def resnet18():
     return torchvision.models.resnet18(num_classes=10)
 
 
+def resnet101():
+    return torchvision.models.resnet101(num_classes=10)
+
+
+def resnet152():
+    return torchvision.models.resnet152(num_classes=10)
+
+
 def resnet18_cifar():
     net = resnet18()
     net.conv1 = torch.nn.Conv2d(3, 64, 3, 1, 1, bias=False)

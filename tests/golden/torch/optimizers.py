@@ -1,4 +1,4 @@
-"""Adam and RMSprop: ten steps of the toy net on one batch, per set of options."""
+"""SGD, Adam, AdamW, RMSprop: ten steps of the toy net on one batch, per options."""
 
 import torch
 
@@ -7,12 +7,23 @@ from rules import provenance
 
 BATCH = 4
 CASES = {  # name: (class, options); all others are PyTorch's defaults
+    "sgd_nesterov": (torch.optim.SGD, {"lr": 0.1, "momentum": 0.9, "nesterov": True}),
+    "sgd_nesterov_decay": (
+        torch.optim.SGD,
+        {"lr": 0.03, "momentum": 0.5, "nesterov": True, "weight_decay": 0.1},
+    ),
     "adam": (torch.optim.Adam, {}),
     "adam_decay": (torch.optim.Adam, {"lr": 0.1, "weight_decay": 0.01}),
     "adam_betas": (torch.optim.Adam, {"lr": 0.1, "betas": (0.5, 0.9), "eps": 1e-3}),
     "adam_amsgrad": (
         torch.optim.Adam,
         {"lr": 0.3, "betas": (0.9, 0.5), "amsgrad": True, "weight_decay": 0.01},
+    ),
+    "adamw": (torch.optim.AdamW, {}),
+    "adamw_decay": (torch.optim.AdamW, {"lr": 0.1, "weight_decay": 0.3}),
+    "adamw_amsgrad": (
+        torch.optim.AdamW,
+        {"lr": 0.3, "betas": (0.9, 0.5), "amsgrad": True, "weight_decay": 0.05},
     ),
     "rmsprop": (torch.optim.RMSprop, {}),
     "rmsprop_decay": (torch.optim.RMSprop, {"weight_decay": 0.01, "alpha": 0.9}),

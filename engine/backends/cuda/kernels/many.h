@@ -33,14 +33,16 @@ struct Sgd {
   Index count;
   float lr, momentum, decay;
   bool first;  ///< initialise the buffers with the gradients
+  bool nesterov;
 
   LOCKSTEP_BOTH Index size(Index t) const { return entry[t].size; }
   LOCKSTEP_BOTH void operator()(Index t, Index i) const {
     const Entry& e = entry[t];
-    float d = e.gradient[i] + decay * e.parameter[i];
-    if (momentum != 0 && !first) d += momentum * e.buffer[i];
-    e.buffer[i] = d;
-    e.parameter[i] -= lr * d;
+    const float d = e.gradient[i] + decay * e.parameter[i];
+    float moved = d;
+    if (momentum != 0 && !first) moved += momentum * e.buffer[i];
+    e.buffer[i] = moved;
+    e.parameter[i] -= lr * (nesterov ? d + momentum * moved : moved);
   }
 };
 
@@ -53,7 +55,7 @@ struct Adam {
     Index size;
   } entry[kMany];
   Index count;
-  float step_size, beta1, beta2, rest1, rest2, root, eps, decay;
+  float step_size, beta1, beta2, rest1, rest2, root, eps, decay, shrink;
   bool first;  ///< the state is uninitialized, and stands for zero
 
   LOCKSTEP_BOTH Index size(Index t) const { return entry[t].size; }
@@ -68,7 +70,7 @@ struct Adam {
       if (!first && e.largest[i] > v) v = e.largest[i];
       e.largest[i] = v;
     }
-    e.parameter[i] -= step_size * m / (sqrtf(v) / root + eps);
+    e.parameter[i] = shrink * e.parameter[i] - step_size * m / (sqrtf(v) / root + eps);
   }
 };
 

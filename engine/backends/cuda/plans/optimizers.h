@@ -39,6 +39,7 @@ void update_sgd(const KernelArgs& args) {
   table.momentum = static_cast<float>(args.scalars[1]);
   table.decay = static_cast<float>(args.scalars[2]);
   table.first = args.scalars[3] != 0;
+  table.nesterov = args.scalars[4] != 0;
   update_many<Machine>(args, 3, table, [](std::span<const View> in, Index size) {
     return Sgd::Entry{in[0].as<float>(), gradient(in[1]), in[2].as<float>(), size};
   });
@@ -57,6 +58,7 @@ void update_adam(const KernelArgs& args, size_t each) {
   table.eps = static_cast<float>(s[3]);
   table.decay = static_cast<float>(s[4]);
   table.first = step == 1;
+  table.shrink = static_cast<float>(s[6]);
   update_many<Machine>(args, each, table, [each](auto in, Index size) {
     float* largest = each > 4 ? in[4].template as<float>() : nullptr;
     return Adam::Entry{
