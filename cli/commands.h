@@ -40,10 +40,9 @@ void add_view(CLI::App& app, Action& action);
 /// and fail.
 void add_planned(CLI::App& app, Action& action);
 
-/// Runs `lockstep view` on these traces; `at` is the value of --at, or empty. Throws if
-/// there is no display.
-int view_traces(const std::vector<std::string>& files, const std::string& at);
-/// Renders the same view as one image.
+/// Runs `lockstep view` on these traces. Throws if there is no display.
+int view_traces(const std::vector<std::string>& files);
+/// Renders the view of one at a position, the value of --at, as an image.
 int picture_of_trace(const std::string& file, const std::string& at,
                      const std::string& png);
 

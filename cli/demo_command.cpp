@@ -29,7 +29,7 @@ int show(const run::DemoOptions& o, const std::vector<std::string>& traces) {
   if (has_display()) {
     std::puts(
         "\nOpening the viewer: space plays, the arrow keys step, ? lists all keys.");
-    return view_traces({traces[1], traces[2], traces[0]}, "1:forward");
+    return view_traces({traces[1], traces[2], traces[0]});
   }
   std::puts("\nNo display found; writing images of one step instead:");
   for (const char* phase : {"scatter", "replicate", "reduce"}) {

@@ -37,6 +37,7 @@ struct ViewOptions {
   bool paced = false;  ///< a pace was asked for
   float scale = 1, speed = 1, seconds = 0;
   int fps = 30, tour = 0;
+  bool film = false;  ///< the stage with its caption instead of the window
   bool compare = false, cpp = false, tree = false, help = false, time_order = false,
        state = false, quiz = false, why = false, pipeline = false, tracks = false,
        overlap = false;
@@ -46,8 +47,9 @@ struct Size {
   int width = 1440, height = 900;
 };
 
-Size parse_size(const std::string& text) {
+Size parse_size(const std::string& text, bool film = false) {
   Size size;
+  if (film) size = {1280, 720};
   if (text.empty()) return size;
   const size_t cross = text.find('x');
   const char* end = text.data() + text.size();
@@ -70,14 +72,13 @@ void open_all(const ViewOptions& o, gui::App& app) {
   while (!files.paths.empty()) {
     const gui::TraceText trace = gui::next_text(files);
     const std::string& file = trace.name;
-    app.begin_loading(file, trace.text, trace.owner);
+    app.begin_loading(file, trace.text, trace.owner, false);
     app.finish_loading();
     if (!app.error.empty()) throw std::runtime_error(app.error);
-    for (const std::string& problem : app.trace().model->problems) {
+    for (const std::string& problem : app.traces().back().model->problems) {
       std::fprintf(stderr, "lockstep: %s: %s\n", file.c_str(), problem.c_str());
     }
   }
-  app.select_trace(0);
   for (gui::OpenTrace& trace : app.traces()) {
     const std::string problem = gui::load_notes(trace);
     if (!problem.empty()) std::fprintf(stderr, "lockstep: %s\n", problem.c_str());
@@ -94,7 +95,11 @@ void go_to(const ViewOptions& o, gui::App& app) {
   if (!app.has_trace()) return;
   gui::OpenTrace& trace = app.trace();
   gui::Position position = trace.position;
-  if (!o.at.empty()) {
+  if (o.at.empty() && !o.video.empty()) {  // a film shows the whole step
+    const gui::Model& model = *trace.model;
+    const uint32_t step = model.steps[trace.state.step].event_of(trace.state.rank);
+    position = step == gui::kNoEvent ? gui::Position{} : gui::at_event(model, step);
+  } else if (!o.at.empty()) {
     std::string why;
     const auto parsed = gui::parse_position(*trace.model, o.at, why);
     if (!parsed) throw UsageError("--at: " + why);
@@ -141,11 +146,21 @@ void print_emulated(const gui::App& app) {
               what_if_command(app).c_str());
 }
 
+/// Shows the grid of a pipeline in its film, unless another panel was asked for.
+void choose_panel(const ViewOptions& o, gui::App& app) {
+  if (!o.film || o.why || o.overlap || !app.has_trace()) return;
+  const gui::OpenTrace& trace = app.trace();
+  app.settings.pipeline |=
+      trace.why != nullptr &&
+      trace.why->pipeline(*trace.model, trace.state.step) != nullptr;
+}
+
 /// Throws UsageError if a panel was asked for that comparing does not show.
 void check_compared(const ViewOptions& o) {
   const std::pair<bool, const char*> hidden[] = {
-      {o.why, "--why"},   {o.overlap, "--overlap"}, {o.pipeline, "--pipeline"},
-      {o.tree, "--tree"}, {o.quiz, "--quiz"},       {o.sliders, "--emulate"}};
+      {o.film, "--film"},         {o.why, "--why"},   {o.overlap, "--overlap"},
+      {o.pipeline, "--pipeline"}, {o.tree, "--tree"}, {o.quiz, "--quiz"},
+      {o.sliders, "--emulate"}};
   for (const auto& [given, flag] : hidden) {
     if (!given) continue;
     const char* const fix =
@@ -167,6 +182,7 @@ void check_effects(const ViewOptions& o, const CLI::App& command) {
   const bool headless = !o.screenshot.empty() || !o.video.empty();
   needs("--seconds", !o.video.empty(), "add --video FILE");
   needs("--fps", !o.video.empty(), "add --video FILE");
+  needs("--film", headless, "add --screenshot FILE or --video FILE");
   needs("--scale", headless, "add --screenshot FILE or --video FILE");
   needs("--speed", !headless || !o.video.empty(), "add --video FILE");
   needs("--pace", !headless || !o.video.empty(), "add --video FILE");
@@ -178,14 +194,36 @@ void check_effects(const ViewOptions& o, const CLI::App& command) {
   }
 }
 
+using Draw = std::function<const gui::Image&(float seconds)>;
+
+/// Writes the video: the step and, of a film, its numbers. Returns how many frames.
+int write_video(const ViewOptions& o, gui::App& app, const Draw& frame) {
+  constexpr int kNumbers = 5;  // seconds
+  gui::Film film(o.video, o.fps);
+  app.settings.transport = {true, false, o.pace, o.speed};
+  const bool directed = o.pace == gui::Pace::director;
+  const float seconds = o.seconds > 0 ? o.seconds : directed ? kLongestFilm : kFilm;
+  const int most = std::max(1, static_cast<int>(seconds * static_cast<float>(o.fps)));
+  int frames = 0;
+  while (frames < most && (!directed || app.settings.transport.playing)) {
+    film.add(frame(1.0f / static_cast<float>(o.fps)));
+    ++frames;
+  }
+  if (o.film) app.settings.cut = gui::Cut::numbers;
+  for (int i = 0; o.film && i < kNumbers * o.fps; ++i, ++frames) film.add(frame(0));
+  film.finish();
+  return frames;
+}
+
 int draw_pictures(const ViewOptions& o) {
-  const Size size = parse_size(o.size);
+  const Size size = parse_size(o.size, o.film);
   gui::Offscreen screen(size.width, size.height, o.scale);
   if (!screen.fonts().message.empty()) {
     std::fprintf(stderr, "lockstep: %s\n", screen.fonts().message.c_str());
   }
   gui::App app(screen.fonts());
   app.settings.dark = o.theme == Theme::dark;
+  if (o.film) app.settings.cut = gui::Cut::stage;
   app.settings.compare = o.compare;
   app.settings.cpp_names = o.cpp;
   app.settings.tree = o.tree;
@@ -200,6 +238,7 @@ int draw_pictures(const ViewOptions& o) {
     app.take_why(model->text.data(), gui::analyse(gui::why_source(*model)));
   }
   emulate_now(o, app);
+  choose_panel(o, app);
   go_to(o, app);
   print_emulated(app);
   if (o.quiz && app.has_trace()) gui::ask_here(app);
@@ -214,19 +253,7 @@ int draw_pictures(const ViewOptions& o) {
     std::printf("%s: %s\n", o.screenshot.c_str(), app.state_line().c_str());
   }
   if (o.video.empty()) return 0;
-  gui::Film film(o.video, o.fps);
-  app.settings.transport.playing = true;
-  app.settings.transport.speed = o.speed;
-  app.settings.transport.pace = o.pace;
-  const bool directed = o.pace == gui::Pace::director;
-  const float seconds = o.seconds > 0 ? o.seconds : directed ? kLongestFilm : kFilm;
-  const int most = std::max(1, static_cast<int>(seconds * static_cast<float>(o.fps)));
-  int frames = 0;
-  while (frames < most && (!directed || app.settings.transport.playing)) {
-    film.add(frame(1.0f / static_cast<float>(o.fps)));
-    ++frames;
-  }
-  film.finish();
+  const int frames = write_video(o, app, frame);
   std::printf("%s: %d frames written; last frame: %s\n", o.video.c_str(), frames,
               app.state_line().c_str());
   return 0;
@@ -268,12 +295,28 @@ int open_window(const ViewOptions& o) {
 #endif
 }
 
+/// Adds the options of what is written without a window.
+void add_outputs(CLI::App& command, ViewOptions& o) {
+  command.add_option("--screenshot", o.screenshot,
+                     "write a PNG image without opening a window");
+  command.add_option("--video", o.video,
+                     "render to .mp4 .webm .webp .gif (needs ffmpeg) or FRAME%04d.png");
+  command.add_flag("--film", o.film,
+                   "draw only the stage, or a pipeline's grid, with its caption, at "
+                   "1280x720 unless --size is given; a video ends with the numbers");
+  command
+      .add_option(
+          "--seconds", o.seconds,
+          "length of the video (default: until the step ends; 6 at other paces)")
+      ->check(CLI::Range(0.1, 3600.0));
+  command.add_option("--fps", o.fps, "frames per second")->check(CLI::Range(1, 120));
+}
+
 }  // namespace
 
-int view_traces(const std::vector<std::string>& files, const std::string& at) {
+int view_traces(const std::vector<std::string>& files) {
   ViewOptions o;
   o.files = files;
-  o.at = at;
   return open_window(o);
 }
 
@@ -316,17 +359,7 @@ void add_view(CLI::App& app, Action& action) {
                    "open the sliders, set as the options of `emulate` say: '--mode ddp "
                    "--devices 16', or '--link-gb-per-s 1'")
       ->each([o](const std::string&) { o->sliders = true; });
-  command->add_option("--screenshot", o->screenshot,
-                      "write a PNG image without opening a window");
-  command->add_option(
-      "--video", o->video,
-      "render to .mp4 .webm .webp .gif (needs ffmpeg) or FRAME%04d.png");
-  command
-      ->add_option(
-          "--seconds", o->seconds,
-          "length of the video (default: until the step ends; 6 at other paces)")
-      ->check(CLI::Range(0.1, 3600.0));
-  command->add_option("--fps", o->fps, "frames per second")->check(CLI::Range(1, 120));
+  add_outputs(*command, *o);
   command->add_option("--speed", o->speed, "playback speed")
       ->check(CLI::Range(0.0001, 10000.0));
   add_choice<gui::Pace>(*command, "--pace", o->pace,

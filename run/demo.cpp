@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <filesystem>
 #include <thread>
@@ -166,39 +167,68 @@ void print_bytes(const std::vector<ComparedRun>& runs) {
   }
 }
 
-/// Prints what keeps each mode from being N times as fast as one device, on hardware as
-/// described by `options`. Returns DataParallel's speedup.
-std::optional<tracer::Speedup> print_speedups(const std::vector<ComparedRun>& runs,
-                                              const tracer::EmulateOptions& options) {
-  std::optional<tracer::Speedup> of_data_parallel;
-  const tracer::Summary single =
-      tracer::summarize(tracer::emulate(runs[0].trace, options));
-  for (size_t i = 1; i < runs.size(); ++i) {
-    const auto speedup = tracer::divide_speedup(
-        tracer::summarize(tracer::emulate(runs[i].trace, options)), single);
-    if (!speedup) return std::nullopt;
-    say(fmt::format("    {:<7} {}\n", runs[i].name, tracer::speedup_line(*speedup)));
-    if (i == 1) of_data_parallel = speedup;
-  }
-  return of_data_parallel;
+/// What N devices would give on three kinds of hardware, on the emulated clock.
+struct Emulation {
+  double scale = 0;  ///< how many times a GPU is as fast as one core here; 0: unknown
+  tracer::Link link, faster{.gb_per_s = 10 * link.gb_per_s};
+  std::optional<tracer::Scaling> dp, ddp;
+};
+
+/// Returns the speedup of a run over a single device with the same hardware.
+std::optional<tracer::Scaling> scale(const ComparedRun& single, const ComparedRun& run,
+                                     const Emulation& emulation) {
+  const auto on = [&](const tracer::EmulateOptions& hardware) {
+    return tracer::divide_speedup(
+        tracer::summarize(tracer::emulate(run.trace, hardware)),
+        tracer::summarize(tracer::emulate(single.trace, hardware)));
+  };
+  const double scale = emulation.scale;
+  const auto here = on({.link = emulation.link});
+  const auto faster = on({.link = emulation.link, .compute_scale = scale});
+  const auto linked = on({.link = emulation.faster, .compute_scale = scale});
+  if (!here || !faster || !linked) return std::nullopt;
+  return tracer::Scaling{*here, *faster, *linked};
 }
 
-void explain_speedups(const std::vector<ComparedRun>& runs, int devices) {
+Emulation emulate_hardware(const std::vector<ComparedRun>& runs) {
+  Emulation emulation;
   const double rate = tracer::kernel_flops_per_second(runs[0].trace);
-  if (rate <= 0) return;
-  const double scale = kGpuFlopsPerSecond / rate;
-  const tracer::Link link, fast{.gb_per_s = 10 * link.gb_per_s};
-  say(fmt::format("Why not {} times as fast? On the emulated clock:\n\n", devices));
-  say(fmt::format("  {} devices as fast as one core here, links of {} GB/s\n", devices,
-                  link.gb_per_s));
-  const auto here = print_speedups(runs, {.link = link});
-  say(fmt::format(
-      "\n  {} devices {:.0f} times as fast: {:.0f} TFLOP/s, as {} reaches in "
-      "training VGG16; same links\n",
-      devices, scale, kGpuFlopsPerSecond / 1e12, kGpu));
-  const auto gpus = print_speedups(runs, {.link = link, .compute_scale = scale});
-  say(fmt::format("\n  {} such devices, links of {} GB/s\n", devices, fast.gb_per_s));
-  const auto nvlink = print_speedups(runs, {.link = fast, .compute_scale = scale});
+  if (rate <= 0) return emulation;
+  emulation.scale = kGpuFlopsPerSecond / rate;
+  emulation.dp = scale(runs[0], runs[1], emulation);
+  emulation.ddp = scale(runs[0], runs[2], emulation);
+  return emulation;
+}
+
+void print_lesson(const std::vector<ComparedRun>& runs, const Emulation& emulation) {
+  const std::string gpu = fmt::format("{:.0f} TFLOP/s, as {} reaches in training VGG16",
+                                      kGpuFlopsPerSecond / 1e12, kGpu);
+  say("\n" +
+      tracer::scaling_lesson({runs[0].measured, runs[1].measured, runs[2].measured,
+                              emulation.dp, emulation.ddp, gpu, emulation.link.gb_per_s,
+                              emulation.faster.gb_per_s}));
+}
+
+/// Prints what keeps each mode from being N times as fast as one device.
+void print_speedups(const std::vector<ComparedRun>& runs, const Emulation& emulation) {
+  if (!emulation.dp || !emulation.ddp) return;
+  const auto print = [&](const std::string& hardware,
+                         tracer::Speedup tracer::Scaling::* speedup) {
+    say(fmt::format("\n  {}\n    {:<7} {}\n    {:<7} {}\n", hardware, runs[1].name,
+                    tracer::speedup_line(*emulation.dp.*speedup), runs[2].name,
+                    tracer::speedup_line(*emulation.ddp.*speedup)));
+  };
+  const int64_t devices = runs[1].measured.devices;
+  say("On the emulated clock:\n");
+  print(fmt::format("{} devices as fast as one core here, links of {} GB/s", devices,
+                    emulation.link.gb_per_s),
+        &tracer::Scaling::here);
+  print(fmt::format("{} devices {:.0f} times as fast; same links", devices,
+                    emulation.scale),
+        &tracer::Scaling::faster_devices);
+  print(fmt::format("{} such devices, links of {} GB/s", devices,
+                    emulation.faster.gb_per_s),
+        &tracer::Scaling::faster_links);
   say("\n"
       "  smaller kernels: forward, loss and backward take more than one N-th of one "
       "device's time.\n"
@@ -207,12 +237,16 @@ void explain_speedups(const std::vector<ComparedRun>& runs, int devices) {
       "  devices or links, so its time is a larger part of a shorter step.\n"
       "  wake-ups: everything awaited has ended, but a thread still wakes up.\n"
       "  bucket copies: kernels copy the means from ddp's buckets back to the "
-      "gradients.\n");
-  if (!here || !gpus || !nvlink) return;
-  say("\n" +
-      tracer::scaling_sentences(runs[1].emulated, runs[2].emulated,
-                                {*here, *gpus, *nvlink}) +
-      "\n\n");
+      "gradients.\n\n");
+}
+
+/// Prints what limits each mode, on both clocks.
+void print_limits(const std::vector<ComparedRun>& runs) {
+  for (size_t i = 1; i < runs.size(); ++i) {
+    say(runs[i].name + ": " +
+        tracer::limiting_sentence(runs[i].measured, &runs[0].measured) + "\n" +
+        tracer::limiting_sentence(runs[i].emulated, &runs[0].emulated) + "\n\n");
+  }
 }
 
 }  // namespace
@@ -231,19 +265,23 @@ std::optional<std::vector<std::string>> compare_modes(const DemoOptions& o,
     runs.push_back(train_and_trace(o, data, environment, mode));
     if (!runs.back().complete) return std::nullopt;
   }
+  const Emulation emulation = emulate_hardware(runs);
+  print_lesson(runs, emulation);
   print_times(runs, o.batch);
   print_bytes(runs);
+  const bool disturbed = std::any_of(
+      runs.begin(), runs.end(),
+      [](const ComparedRun& run) { return tracer::is_disturbed(run.measured); });
   say("\n");
-  for (size_t i = 1; i < runs.size(); ++i) {
-    say(runs[i].name + ": " +
-        tracer::limiting_sentence(runs[i].measured, &runs[0].measured) + "\n" +
-        tracer::limiting_sentence(runs[i].emulated, &runs[0].emulated) + "\n\n");
+  if (!disturbed) {
+    print_limits(runs);
+    print_speedups(runs, emulation);
   }
-  explain_speedups(runs, o.devices);
   for (const ComparedRun& run : runs) say("  " + run.file + "\n");
   say("\nNext: " + program() + " trace summary --calls " + runs[1].file +
       "   (who calls forward?)\n      " + program() + " trace check " + runs[1].file +
-      "\n      " + program() + " view " + shell_word(runs[1].file) + "\n");
+      "\n      " + program() + " view " + shell_word(runs[1].file) +
+      "\n\nFour GPUs gave you 1.96x? Why, and what to change: docs/four-cards.md\n");
   std::vector<std::string> files;
   for (const ComparedRun& run : runs) files.push_back(run.file);
   return files;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include "gui/app/what_if.h"
 #include "gui/model/details.h"
@@ -20,8 +21,9 @@ constexpr float kSettled = 0.5f, kSettlePerSecond = 2.0f;
 }  // namespace
 
 void App::begin_loading(std::string name, std::string_view text,
-                        std::shared_ptr<const void> owned) {
+                        std::shared_ptr<const void> owned, bool shown) {
   error.clear();
+  loading_shown_ = shown;
   try {
     loader_ = std::make_unique<Loader>(name, text, std::move(owned));
     loading_name_ = std::move(name);
@@ -69,9 +71,7 @@ OpenTrace opened_trace(Model model) {
     trace.model->problems.push_back(
         fmt::format("breaks the law `{}`: {}", broken.law, broken.message));
   }
-  const uint32_t failed = trace.model->failed;
-  const uint32_t first = failed == kNoEvent ? trace.model->steps.front().event : failed;
-  trace.position = first == kNoEvent ? Position{} : at_event(*trace.model, first);
+  trace.position = opening_position(*trace.model);
   if (trace.model->events.size() <= kAnalysedAtOnce) {
     trace.why = placed(*trace.model, analyse(why_source(*trace.model)));
   }
@@ -81,7 +81,7 @@ OpenTrace opened_trace(Model model) {
 void App::open(Model model) {
   leave_what_if(*this);
   traces_.push_back(opened_trace(std::move(model)));
-  select_trace(traces_.size() - 1);
+  if (std::exchange(loading_shown_, true)) select_trace(traces_.size() - 1);
   refresh(traces_.back());
 }
 
@@ -99,8 +99,9 @@ void App::refresh(OpenTrace& trace) {
 
 const Model* App::awaits_why() {
   const bool wanted =
-      has_trace() && (settings.why || settings.pipeline || settings.compare ||
-                      settings.exposed || settings.drawer == Drawer::sliders);
+      has_trace() &&
+      (settings.why || settings.pipeline || settings.compare || settings.exposed ||
+       settings.drawer == Drawer::sliders || settings.cut != Cut::window);
   if (!wanted) return nullptr;
   if (trace().why == nullptr) return trace().model.get();
   for (const OpenTrace& other : traces_) {
@@ -210,6 +211,7 @@ void App::frame(const Rect& screen, float seconds) {
     const bool directs =
         settings.transport.playing && settings.transport.pace == Pace::director;
     if (directs) {
+      own.director.grid = settings.pipeline;
       at = directed(own, settings.transport, seconds);
     } else if (settings.transport.playing) {
       at = played(*own.model, at, settings.transport, seconds);

@@ -156,6 +156,10 @@ struct Panes {
   bool operator==(const Panes&) const = default;
 };
 
+/// What of the viewer is drawn: all of it or, for a film, the stage with its caption,
+/// and the numbers that end it.
+enum class Cut : uint8_t { window, stage, numbers };
+
 /// The user's settings, which do not depend on a trace.
 struct Settings {
   bool dark = true;
@@ -180,6 +184,7 @@ struct Settings {
   OpColumn sorted = OpColumn::total;
   bool reversed = false;  ///< the table is sorted the other way
   bool tracks = false;    ///< the timeline shows memory, busy devices, bytes per second
+  Cut cut = Cut::window;
 };
 
 class App {
@@ -187,11 +192,11 @@ class App {
   explicit App(const Fonts& fonts) : fonts_(&fonts) {}
 
   /// Starts loading a trace; each call to `frame` loads another part. `text` is as in
-  /// Loader; `owned`, if not null, keeps it alive.
+  /// Loader; `owned`, if not null, keeps it alive. The trace is then shown, or, unless
+  /// `shown`, gets a tab behind those that are open.
   void begin_loading(std::string name, std::string_view text,
-                     std::shared_ptr<const void> owned);
-  /// Opens a trace that is already loaded: at its first step or, if the recorded run
-  /// failed, at the failing call.
+                     std::shared_ptr<const void> owned, bool shown = true);
+  /// Opens a trace that is already loaded, at its opening_position.
   void open(Model model);
   void fail(std::string message);  ///< shows an error on the start screen
   bool is_loading() const { return loader_ != nullptr; }
@@ -252,13 +257,14 @@ class App {
   size_t current_ = 0;
   std::unique_ptr<Loader> loader_;
   std::string loading_name_;
+  bool loading_shown_ = true;
 
  public:
   std::shared_ptr<WhatIfPanel> what_if;  ///< see what_if.h; nullptr until it is opened
 };
 
-/// Returns a loaded trace with all that is computed when it is opened, at its first
-/// step or, if the recorded run failed, at the failing call. May run on any thread.
+/// Returns a loaded trace with all that is computed when it is opened, at its
+/// opening_position. May run on any thread.
 OpenTrace opened_trace(Model model);
 
 // ---- Playback

@@ -13,12 +13,22 @@ namespace {
 constexpr double kViewMargin = 0.08;  ///< of a view, on either side of what it shows
 constexpr double kZoomPerSecond = 5;  ///< how fast the timeline approaches its view
 
+/// Returns the grid that the director plays in a step, or nullptr.
+const tracer::Pipeline* played_grid(const OpenTrace& trace, size_t step) {
+  const bool wanted = trace.director.grid && trace.why != nullptr;
+  return wanted ? trace.why->pipeline(*trace.model, step) : nullptr;
+}
+
 /// Returns the script of a step, which is kept while it is played.
 void take_script(OpenTrace& trace, size_t step, int rank) {
   Script& script = trace.director.script;
-  const bool known =
-      !script.shots.empty() && script.step == step && script.rank == rank;
-  if (!known) script = script_of(*trace.model, step, rank);
+  const tracer::Pipeline* grid = played_grid(trace, step);
+  const bool known = !script.shots.empty() && script.step == step &&
+                     script.rank == rank && script.grid == (grid != nullptr);
+  if (known) return;
+  script = grid == nullptr
+               ? script_of(*trace.model, step, rank)
+               : script_of_grid(*grid, trace.why->pipelines[step], step, rank);
 }
 
 /// Finds the place in the script that shows what the trace shows.
@@ -49,7 +59,8 @@ const Shot& shot_now(const OpenTrace& trace) {
 
 Position directed(OpenTrace& trace, Transport& transport, float seconds) {
   Director& director = trace.director;
-  if (!director.is_at(trace.position))
+  const bool grid = played_grid(trace, trace.state.step) != nullptr;
+  if (!director.is_at(trace.position) || director.script.grid != grid)
     join_script(trace);
   else if (director.has_ended() && !transport.loop)
     begin_next_step(trace);

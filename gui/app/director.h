@@ -16,6 +16,7 @@ enum class Pace : uint8_t;
 
 struct Director {
   Script script;       ///< empty until the director first plays
+  bool grid = false;   ///< plays the pipeline's grid where a step has one
   double seconds = 0;  ///< the place in the script
   Position shown;      ///< the position at that place
 

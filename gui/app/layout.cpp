@@ -6,6 +6,7 @@
 
 #include "gui/app/app.h"
 #include "gui/app/splitters.h"
+#include "gui/panels/drawer.h"
 #include "gui/panels/panels.h"
 #include "gui/render/imgui_compat.h"
 
@@ -50,15 +51,7 @@ void draw_pane(const Ui& ui, Pane pane, const Rect& area, App& app) {
       draw_source(ui, area, app);
       break;
     case Pane::stage:
-      if (app.settings.pipeline) {
-        draw_pipeline(ui, area, app);
-      } else if (app.settings.why) {
-        draw_why(ui, area, app);
-      } else if (app.settings.exposed) {
-        draw_collectives(ui, area, app);
-      } else {
-        draw_stage(ui, area, app, app.trace());
-      }
+      draw_middle_panel(ui, area, app);
       break;
     case Pane::drawer:
       draw_drawer(ui, area, app);
@@ -98,7 +91,11 @@ void draw_middle(const Ui& ui, Rect column, App& app) {
   if (opened && column.h < kBoth) return draw_pane(ui, Pane::drawer, column, app);
   if (opened) {
     float& share = app.settings.panes.drawer;
-    const Extent drawer{column.h, column.h * 0.4f, 120, column.h - 260};
+    const float sliders = app.settings.drawer == Drawer::sliders
+                              ? drawer_of_sliders_height(ui, column.w, app)
+                              : 0;
+    const Extent drawer{column.h, std::max(column.h * 0.4f, sliders), 120,
+                        column.h - 260};
     const float end = column.bottom();
     const Rect area = column.take_bottom(drawer.of(share));
     draw_splitter(ui, "stage|drawer", column.take_bottom(kGap), end, drawer, share);
@@ -167,7 +164,7 @@ void draw_panels(const Ui& ui, Rect room, App& app) {
   float& share = app.settings.panes.timeline;
   const bool tracks = app.settings.tracks;
   const float most = room.h < 600 ? 0.4f : 0.46f;  // with tracks
-  const float part = compares ? (tracks ? 0.36f : 0.2f) : tracks ? most : 0.27f;
+  const float part = compares ? (tracks ? 0.36f : 0.2f) : tracks ? most : 0.29f;
   const float least = compares && !tracks ? 120 : 168;
   const Extent extent{room.h, std::clamp(room.h * part, least, 560.0f), 100,
                       room.h - 240};
@@ -184,12 +181,28 @@ void draw_panels(const Ui& ui, Rect room, App& app) {
 
 }  // namespace
 
+void draw_middle_panel(const Ui& ui, const Rect& area, App& app) {
+  if (app.settings.pipeline) {
+    draw_pipeline(ui, area, app);
+  } else if (app.settings.why) {
+    draw_why(ui, area, app);
+  } else if (app.settings.exposed) {
+    draw_collectives(ui, area, app);
+  } else {
+    draw_stage(ui, area, app, app.trace());
+  }
+}
+
 void draw_screen(Ui& ui, const Rect& screen, App& app, double progress,
                  const std::string& loading) {
   begin_background(screen, ui.theme);
   ui.list = ImGui::GetWindowDrawList();
   const float pixels = ImGui::GetIO().DisplayFramebufferScale.x;
   sharpen_lines(*ui.list, pixels > 0 ? pixels : 1);
+  if (app.settings.cut != Cut::window && app.has_trace()) {
+    draw_film(ui, screen, app);
+    return end_background();
+  }
 
   const bool whole = app.has_trace() && app.settings.enlarged == Pane::none;
   ui.covered =

@@ -158,6 +158,26 @@ std::optional<int64_t> WhatIfLab::step_alone(tracer::WhatIf question) {
   }
 }
 
+int64_t WhatIfLab::length_of(const tracer::WhatIf& question) {
+  if (const auto step = answers_->step(question)) return *step;
+  return join_ranks(find_steps(answers_->answer(question))).at(0).length();
+}
+
+/// Returns what the question's links change in its first step, of `step` ns.
+LinkEffect WhatIfLab::effect_of_links(tracer::WhatIf question, int64_t step) {
+  tracer::WhatIf plain = question;
+  plain.link = {};
+  plain.hardware.clear();
+  if (plain == question) return {};
+  LinkEffect effect{length_of(plain), step};
+  if (effect.is_little() && question.compute_scale < kFasterDevices) {
+    plain.compute_scale = question.compute_scale = kFasterDevices;
+    effect.fast_before = length_of(plain);
+    effect.fast_after = length_of(question);
+  }
+  return effect;
+}
+
 /// Returns the steps of the recorded program with the default links and speeds.
 const std::vector<int64_t>& WhatIfLab::default_steps() {
   if (defaults_.empty()) {
@@ -190,6 +210,7 @@ WhatIfReply WhatIfLab::answer(const std::optional<tracer::WhatIf>& question) {
     if (!reply.step) reply.step = join_ranks(find_steps(trace)).at(0).length();
     reply.alone = step_alone(reply.question);
     if (reply.question.mode.empty()) reply.defaults = default_steps();
+    reply.links = effect_of_links(reply.question, *reply.step);
     Model model = load_model(source_.recorded.name, tracer::trace_text(trace));
     const bool analysed = model.events.size() > kAnalysedAtOnce;
     reply.trace = std::make_shared<OpenTrace>(opened_trace(std::move(model)));
@@ -302,6 +323,7 @@ void take_what_if(App& app, WhatIfReply reply) {
   if (reply.trace == nullptr && reply.problem.empty()) return;
   panel->answered = reply.question;
   panel->defaults = std::move(reply.defaults);
+  panel->links = reply.links;
   panel->problem = std::move(reply.problem);
   if (reply.trace == nullptr) return;
   OpenTrace next = std::move(*reply.trace);

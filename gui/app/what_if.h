@@ -33,6 +33,7 @@ struct WhatIfReply {
   std::optional<int64_t> alone;      ///< ns, of one such device with one share
   std::vector<int64_t> defaults;     ///< ns, steps of the recorded program with the
                                      ///< default links and speeds
+  LinkEffect links;                  ///< of links that are not the default ones
   std::string problem;               ///< why there is no answer
   std::shared_ptr<OpenTrace> trace;  ///< nullptr if only the step was asked for
   std::vector<Gap> gaps;             ///< of that trace, with what each waits for
@@ -55,6 +56,8 @@ class WhatIfLab {
  private:
   WhatIfReply begin(const std::optional<tracer::WhatIf>& question);
   std::optional<int64_t> step_alone(tracer::WhatIf question);
+  int64_t length_of(const tracer::WhatIf& question);
+  LinkEffect effect_of_links(tracer::WhatIf question, int64_t step);
   const std::vector<int64_t>& default_steps();
 
   WhatIfSource source_;
@@ -71,6 +74,7 @@ struct WhatIfPanel {
   std::optional<int64_t> step;             ///< ns, of the question `step_of`
   std::optional<int64_t> alone;            ///< ns, of one such device with one share
   std::vector<int64_t> defaults;           ///< as in WhatIfReply
+  LinkEffect links;                        ///< as in WhatIfReply
   std::optional<tracer::WhatIf> step_for;  ///< the question of `step` and `alone`
   std::optional<tracer::WhatIf> step_of, answered;  ///< asked for last
   std::string problem;                              ///< of the question `answered`

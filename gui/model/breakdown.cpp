@@ -197,6 +197,11 @@ Breakdown mean_breakdown(const Model& model, int rank) {
   return mean;
 }
 
+double images_per_second(const Breakdown& step) {
+  if (step.batch <= 0 || step.length <= 0) return 0;
+  return static_cast<double>(step.batch) * 1e9 / static_cast<double>(step.length);
+}
+
 int64_t busiest(const tracer::PhaseCost& cost) {
   int64_t most = 0;
   for (const auto& [device, busy] : cost.busy) most = std::max(most, busy);

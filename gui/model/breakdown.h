@@ -53,6 +53,9 @@ struct Breakdown {
   int64_t rank_time(const Model& model, int rank, std::string_view phase) const;
 };
 
+/// Returns the images per second; 0 if the trace does not record the batch.
+double images_per_second(const Breakdown& step);
+
 /// `rank` matters only where ranks go at their own pace.
 Breakdown break_down(const Model& model, size_t step, int rank = 0);
 

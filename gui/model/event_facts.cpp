@@ -236,6 +236,21 @@ std::string EventFacts::add_layer(uint32_t op, const Json& op_args) {
   return "";
 }
 
+int64_t EventFacts::parameter_bytes() const {
+  const tracer::Json& meta = meta_of(model_);
+  const auto found = meta.find(top::model);
+  const bool described = found != meta.end() && found->is_object();
+  return described ? int_arg(*found, top::parameter_bytes) : 0;
+}
+
+bool EventFacts::add_wrapped_part() {
+  const int64_t whole = parameter_bytes();
+  const int64_t wrapped = int_arg(step_args_, keys::wrapped_parameter_bytes, whole);
+  if (wrapped <= 0 || wrapped >= whole) return false;
+  facts_.bytes("whole", whole);
+  return true;
+}
+
 bool EventFacts::add_chunk(const Copy& copy) {
   const std::vector<int64_t> shape = integers(args_, keys::shape);
   const auto index = static_cast<size_t>(copy.dst);
@@ -273,11 +288,8 @@ std::string EventFacts::add_group(const Copy& copy) {
     facts_.number("group", group);
     facts_.number("groups", groups);
   }
-  const tracer::Json& meta = meta_of(model_);
-  const auto found = meta.find(top::model);
-  const bool described = found != meta.end() && found->is_object();
-  const int64_t whole = described ? int_arg(*found, top::parameter_bytes) : 0;
-  const int64_t parameters = int_arg(step_args_, keys::wrapped_parameter_bytes, whole);
+  const int64_t parameters =
+      int_arg(step_args_, keys::wrapped_parameter_bytes, parameter_bytes());
   if (parameters <= 0) return "";
   if (before >= parameters) return "buffers";
   return before + copy.bytes <= parameters ? "parameters" : "";

@@ -61,6 +61,8 @@ class EventFacts {
   std::string add_group(const Copy& copy);
   /// Adds the position in the ring. Returns "sum", "share", or "" if undetermined.
   std::string add_ring();
+  /// Adds the bytes of all parameters if DataParallel wraps only some of them.
+  bool add_wrapped_part();
   void add_places(int from, int to);
 
   // For traces with several ranks; defined in rank_facts.cpp.
@@ -120,6 +122,7 @@ class EventFacts {
 
  private:
   void add_common();
+  int64_t parameter_bytes() const;  ///< of the whole model; 0 if not recorded
   std::string place(int device, const char* as_device, const char* as_host);
 
   const Language& language_;

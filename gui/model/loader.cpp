@@ -181,8 +181,10 @@ Model Loader::finish() {
   const tracer::Json distributed = parse_object(r.distributed);
   const int64_t rank = tracer::int_arg(distributed, top::rank, -1);
   r.raw.rank = std::clamp<int64_t>(rank, 0, 65'535);
-  if (rank >= 0 && tracer::int_arg(distributed, top::world_size, 1) > 1) {
+  const int64_t ranks = tracer::int_arg(distributed, top::world_size, 1);
+  if (rank >= 0 && ranks > 1) {
     model.alone = static_cast<int>(r.raw.rank);
+    model.all_ranks = static_cast<int>(std::min<int64_t>(ranks, INT32_MAX));
   }
   r.events.finish();
   if (model.events.empty()) {

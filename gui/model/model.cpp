@@ -1,6 +1,7 @@
 #include "gui/model/model.h"
 
 #include <algorithm>
+#include <set>
 
 #include "gui/model/details.h"
 
@@ -92,6 +93,15 @@ int Model::ranks() const {
   int most = 0;
   for (const Lane& lane : lanes) most = std::max(most, lane.rank);
   return most + 1;
+}
+
+int Model::ranks_recorded() const {
+  if (!represented.empty()) return all_represented;
+  std::set<int> recorded;
+  for (const Lane& lane : lanes) {
+    if (!lane.events.empty()) recorded.insert(lane.rank);
+  }
+  return static_cast<int>(recorded.size());
 }
 
 size_t resident_bytes(const Model& model) {

@@ -132,6 +132,7 @@ struct Model {
   std::vector<int> represented;
   int all_represented = 0;
   int alone = -1;  ///< rank of this file if the other ranks' files are missing; else -1
+  int all_ranks = 1;  ///< of the job, if this is the file of one of them
   /// The top-level `lockstep` object, or nullptr; see `meta_of` in details.h.
   std::shared_ptr<const nlohmann::ordered_json> meta;
   Strings strings;
@@ -170,7 +171,12 @@ struct Model {
   int number_of(int rank) const {
     return represented.empty() ? rank : represented.at(static_cast<size_t>(rank));
   }
-  int ranks_told() const { return represented.empty() ? ranks() : all_represented; }
+  int ranks_told() const {
+    if (alone >= 0) return all_ranks;
+    return represented.empty() ? ranks() : all_represented;
+  }
+  /// Returns how many ranks recorded events, or are represented by those that did.
+  int ranks_recorded() const;
   bool is_measured() const { return meta_text(top::clock) != values::emulated; }
   /// Returns false for measured times of null devices, which compute nothing.
   bool has_device_times() const;

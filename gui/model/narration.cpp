@@ -83,6 +83,10 @@ class Narrator : EventFacts {
                 "step/" + string_arg(args_, keys::kind), "step"});
   }
 
+  std::string dp() {
+    return name() == phases::replicate && add_wrapped_part() ? "part" : "dp";
+  }
+
   std::string phase() {
     const Caused caused = add_caused();
     add_cost(name());
@@ -110,7 +114,7 @@ class Narrator : EventFacts {
         facts_.time("delay", model_.events[part].ts - event_.ts);
       }
     }
-    if (is_dp() && name() != phases::scatter && name() != phases::h2d) special = "dp";
+    if (is_dp() && name() != phases::scatter && name() != phases::h2d) special = dp();
     const bool computes_loss = name() == phases::forward || name() == phases::loss;
     if (loss_on_each() && computes_loss) special = "criterion";
     if (loss_inside() && (computes_loss || name() == phases::gather))

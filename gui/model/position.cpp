@@ -57,10 +57,33 @@ uint32_t previous_in(const std::vector<uint32_t>& places, uint32_t place) {
   return found == places.begin() ? place : *(found - 1);
 }
 
-/// Returns the previous sibling, or the caller of the first sibling.
+/// Returns the place after all that an event caused. After an outermost call, that is
+/// the next one on its thread; if there is none, the last place that it caused.
+uint32_t place_after(const Model& model, const Event& event) {
+  const Event* root = &event;
+  while (root->parent != kNoEvent) root = &model.events[root->parent];
+  if (event.last < root->last) return event.last;
+  const std::vector<uint32_t>& lane = model.lanes[root->lane].events;
+  const auto next = std::find_if(
+      std::upper_bound(lane.begin(), lane.end(), model.program[root->order]),
+      lane.end(),
+      [&](uint32_t other) { return model.events[other].parent == kNoEvent; });
+  return next == lane.end() ? event.last - 1 : model.events[*next].order;
+}
+
+/// Returns the previous sibling, or the caller of the first sibling. The siblings of an
+/// outermost call are those on its thread.
 uint32_t back_over(const Model& model, uint32_t place) {
-  if (place == 0) return 0;
   const uint32_t parent = event_in(model, place).parent;
+  if (parent == kNoEvent) {
+    const std::vector<uint32_t>& lane = model.lanes[event_in(model, place).lane].events;
+    auto before = std::lower_bound(lane.begin(), lane.end(), model.program[place]);
+    while (before != lane.begin()) {
+      const Event& other = model.events[*--before];
+      if (other.parent == kNoEvent) return other.order;
+    }
+    return place;
+  }
   uint32_t at = model.program[place - 1];
   while (at != parent && model.events[at].parent != parent) {
     at = model.events[at].parent;
@@ -158,13 +181,13 @@ Position moved(const Model& model, const Position& from, Move move) {
       to = place == begin ? begin : place - 1;
       break;
     case Move::over:
-      to = std::min(event.last, end);
+      to = place_after(model, event);
       break;
     case Move::back_over:
       to = back_over(model, place);
       break;
     case Move::out:
-      to = std::min(parent.last, end);
+      to = place_after(model, parent);
       break;
     case Move::caller:
       to = parent.order;

@@ -68,7 +68,14 @@ Position in_time_order(const Model& model, const Position& position);
 /// may still run earlier work: in time order, this is where its own begins.
 Position at_first_task(const Model& model, const Position& position);
 
-/// Moves in program order; stops at the ends of the rank's program.
+/// Returns where a trace opens: at the call that failed or, in the first full training
+/// step that is no warm-up (tracer/analysis/steps.h), at `forward`. Traces of other
+/// programs may have no call of that name: at the first kernel or copy of the step or,
+/// without devices, at its first operator that calls another one.
+Position opening_position(const Model& model);
+
+/// Moves in program order; stops at the ends of the rank's program. `over`, `back_over`
+/// and `out` stay on their thread: they skip what, say, a loader's worker prepares.
 Position moved(const Model& model, const Position& position, Move move);
 
 /// Returns the event that a position refers to. In program order: the one at its place.

@@ -30,6 +30,9 @@ void EventFacts::add_rank() {
   facts_.number("rank", model_.number_of(model_.lanes[event_.lane].rank));
   facts_.number("ranks", ranks);
   facts_.number("others", ranks - 1);
+  if (const int recorded = model_.ranks_recorded(); recorded > 1) {
+    facts_.number("recorded", recorded);
+  }
 }
 
 void EventFacts::add_rank_cost(const std::string& phase) {

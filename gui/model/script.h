@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "gui/model/pipeline_places.h"
 #include "gui/model/position.h"
 
 namespace lockstep::gui {
@@ -46,11 +47,16 @@ struct Script {
   size_t step = 0;
   int rank = 0;
   std::vector<Shot> shots;
+  bool grid = false;  ///< of a pipeline's grid
   double seconds() const;
 };
 
 /// Returns the script of a step, as a rank's program tells it. Walks the step's events.
 Script script_of(const Model& model, size_t step, int rank);
+
+/// Returns the script of a step's grid: how it fills, works and drains.
+Script script_of_grid(const tracer::Pipeline& grid, const PipelinePlaces& places,
+                      size_t step, int rank);
 
 /// Returns the shot that is shown after `seconds` of the script, and the share of it
 /// that has passed. REQUIRES: the script has a shot.

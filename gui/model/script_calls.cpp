@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "base/units.h"
 #include "gui/model/details.h"
 #include "gui/model/script_parts.h"
 
@@ -113,6 +114,7 @@ class ProgramShots {
   void end_run(const Scope& scope) {
     if (run_first_ == run_last_) return;
     const auto [words, count] = repeats(run_first_, run_last_);
+    if (count == 0 && add_waits(scope)) return;
     const double seconds =
         count == 0 ? kBetween
                    : std::min(kMostRepeats,
@@ -127,6 +129,27 @@ class ProgramShots {
     shot.caption = caption;
     if (goes_on) shot.says = says;  // nothing worth saying: what was said stays
     run_first_ = run_last_ = 0;
+  }
+
+  /// Shows a run in which the host waits, and for how long in all: what is said of one
+  /// wait is false of the next. Returns false if it does not wait.
+  bool add_waits(const Scope& scope) {
+    size_t waits = 0;
+    int64_t waited = 0;
+    for (uint32_t place = run_first_; place < run_last_; place = at(place).last) {
+      if (at(place).what() != Kind::sync) continue;
+      ++waits;
+      waited += at(place).dur;
+    }
+    if (waits == 0) return false;
+    Shot& shot = add(scope, Shot::Kind::sweep, run_first_, run_last_, kRepeats);
+    if (at(run_first_).last != run_last_) {
+      shot.caption = fmt::format("The host waits **{}**, **{}** in all.",
+                                 waits == 1 ? "once" : fmt::format("{} times", waits),
+                                 human_time(waited));
+    }
+    run_first_ = run_last_ = 0;
+    return true;
   }
 
   /// Returns "**conv2d ×19**, batch_norm ×19 as before." and the number of operations.

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <string_view>
 
@@ -109,6 +110,40 @@ class ParallelShots {
     return devices;
   }
 
+  /// Returns how long at least `least` devices run kernels of the phase in a span.
+  int64_t computed(const Stretch& span, int least) const {
+    std::map<int, std::vector<Stretch>> busy;
+    for (const StepTask& task : tasks_) {
+      if (task.begin >= span.end) break;
+      if (!is_own_kernel(task) || task.end <= span.begin) continue;
+      busy[task.device].push_back(
+          {std::max(task.begin, span.begin), std::min(task.end, span.end)});
+    }
+    std::vector<std::pair<int64_t, int>> changes;
+    for (const auto& [device, spans] : busy) {
+      for (const Stretch& own : joined(spans, 0)) {
+        changes.emplace_back(own.begin, 1);
+        changes.emplace_back(own.end, -1);
+      }
+    }
+    std::sort(changes.begin(), changes.end());
+    int64_t time = 0, since = 0;
+    int devices = 0;
+    for (const auto& [ts, change] : changes) {
+      if (devices >= least) time += ts - since;
+      devices += change;
+      since = ts;
+    }
+    return time;
+  }
+
+  std::string share_computed(const Stretch& span, int least) const {
+    const int64_t time = computed(span, least);
+    const double share = static_cast<double>(time) /
+                         static_cast<double>(std::max<int64_t>(1, span.length()));
+    return time > 0 && share < 0.01 ? "less than 1 %" : percent(share);
+  }
+
   /// Returns the reductions of gradients, if any of them overlaps backward.
   std::vector<Reduction> reductions_here() const {
     std::vector<Reduction> all;
@@ -165,8 +200,10 @@ class ParallelShots {
         : devices.size() == 1
             ? fmt::format("In time order: **{}** on {}, {} kernel{}.", phase,
                           words_of(devices), kernels, kernels == 1 ? "" : "s")
-            : fmt::format("In time order: **{} on {} {} at once**, {} kernels.", phase,
-                          devices.size(), plural(), kernels);
+            : fmt::format(
+                  "In time order: **{} on {} {}**, {} kernels; two or more compute at "
+                  "once in **{}** of this time.",
+                  phase, devices.size(), plural(), kernels, share_computed(span, 2));
   }
 
   /// Shows one reduction: slowly where data move, quickly where none do.
@@ -181,10 +218,10 @@ class ParallelShots {
       part.begin = std::max(part.begin, at_);
       if (part.end <= part.begin) continue;
       if (inside && part.begin > at_) {
-        const Shot& before = shots_.back();
-        std::string caption = before.caption;
-        Shot& pause = add_part(part.begin, kPause, reduction.whole);
-        pause.caption = std::move(caption);
+        const int64_t gap_length = part.begin - at_;
+        add_part(part.begin, kPause, reduction.whole).caption =
+            fmt::format("Nothing of {} moves for **{}**.", moved_by(reduction),
+                        human_time(gap_length));
       } else {
         add_compute(part.begin);
       }
@@ -194,7 +231,7 @@ class ParallelShots {
       const int64_t margin = std::max(part.length() * 6 / 10, window_.length() / 60);
       add_part(part.end, std::max(kLeastPart, seconds * share),
                {part.begin - margin, part.end + margin})
-          .caption = caption_of(reduction, number, all.size());
+          .caption = caption_of(reduction, part, number, all.size());
     }
   }
 
@@ -229,22 +266,26 @@ class ParallelShots {
     return own.facts.algorithm == "ring" ? "The ring" : "All-reduce";
   }
 
-  std::string caption_of(const Reduction& reduction, size_t number,
+  /// Returns "bucket 0" or "the gradients".
+  std::string moved_by(const Reduction& reduction) const {
+    if (reduction.collective == kNoEvent) return "the gradients";
+    const CollectiveArgs own(model_,
+                             model_.collectives[reduction.collective].events.front());
+    return own.facts.bucket >= 0 ? fmt::format("bucket {}", own.facts.bucket)
+                                 : "the gradients";
+  }
+
+  /// Returns what a part of a reduction shows; it holds for all of the part.
+  std::string caption_of(const Reduction& reduction, const Stretch& part, size_t number,
                          size_t count) const {
     size_t kernels = 0;
-    std::set<int> devices;
-    for (const Stretch& flight : joined(reduction.flights, 0)) {
-      devices.merge(computing(flight, kernels));
-    }
+    const std::set<int> devices = computing(part, kernels);
     std::string what = "gradients travel to one device";
     if (reduction.collective != kNoEvent) {
-      const uint32_t part = model_.collectives[reduction.collective].events.front();
-      const CollectiveArgs own(model_, part);
-      const std::string name = own.facts.bucket >= 0
-                                   ? fmt::format("bucket {}", own.facts.bucket)
-                                   : "the gradients";
+      const CollectiveArgs own(model_,
+                               model_.collectives[reduction.collective].events.front());
       what =
-          fmt::format("{} ({}) travel{} between the ranks", name,
+          fmt::format("{} ({}) travel{} between the ranks", moved_by(reduction),
                       human_bytes(own.facts.bytes), own.facts.bucket >= 0 ? "s" : "");
     }
     const std::string turn =
@@ -255,9 +296,9 @@ class ParallelShots {
                          ranks ? "rank" : "device");
     }
     return fmt::format(
-        "**{} and backward at once**{}: {} while {} compute{} gradients.",
+        "**{} and backward**{}: {}; {} compute{} gradients in **{}** of this time.",
         ranks ? name_of(reduction) : "Reduce", turn, what, words_of(devices),
-        devices.size() == 1 ? "s" : "");
+        devices.size() == 1 ? "s" : "", share_computed(part, 1));
   }
 };
 

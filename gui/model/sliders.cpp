@@ -66,7 +66,7 @@ std::vector<double> knob_stops(Knob knob, const WhatIfRoom& room) {
     case Knob::interference:
       return {1, 1.02, 1.05, 1.1, 1.15, 1.2, 1.3, 1.4, 1.5, 1.75, 2, 2.5, 3};
     default:
-      return decades(0.1, 10);
+      return decades(0.1, 100);
   }
 }
 
@@ -179,6 +179,10 @@ std::string why_off(Knob knob, const WhatIf& question, const WhatIfRoom& room) {
   return "";
 }
 
+bool little(int64_t before, int64_t after) {
+  return std::abs(after - before) < before / 100;
+}
+
 struct KnobWords {
   const char *name, *tip;
 };
@@ -198,7 +202,8 @@ KnobWords knob_words(Knob knob) {
     case Knob::all_reduce:
       return {"all-reduce", "how buckets are summed: in a ring or along a tree"};
     case Knob::hardware:
-      return {"hardware", "a machine with switches and shared links"};
+      return {"hardware",
+              "the links of a machine, with its switches; kernels keep their times"};
     case Knob::gb_per_s:
       return {"link", "bandwidth of every link"};
     case Knob::latency:
@@ -327,6 +332,31 @@ std::string step_words(const WhatIf& question, const WhatIfRoom& room,
     return fmt::format("{}. {}: {}, **{}**", text, own, recorded, change);
   return fmt::format("{}. {}: {} for {} image{} on one device", text, own, recorded,
                      room.batch, room.batch == 1 ? "" : "s");
+}
+
+bool LinkEffect::is_little() const { return little(before, after); }
+
+std::string links_words(const WhatIf& question, const LinkEffect& effect) {
+  std::string text;
+  if (!question.hardware.empty() && question.compute_scale == 1) {
+    text = fmt::format(
+        "**{}** stands for its links: kernels keep the speed of the recording.",
+        question.hardware);
+  }
+  if (effect.before <= 0 || !effect.is_little()) return text;
+  const tracer::Link usual;
+  text += fmt::format(
+      "{}Links change little here: with {:g} GB/s and {:g} µs, the step takes **{}**.",
+      text.empty() ? "" : " ", usual.gb_per_s, usual.latency_us,
+      human_time(effect.before));
+  if (effect.fast_before <= 0) return text;
+  const std::string fast = fmt::format("device speed {:g}x", kFasterDevices);
+  if (little(effect.fast_before, effect.fast_after)) {
+    return text + fmt::format(" With {}, they change little, too.", fast);
+  }
+  return text + fmt::format(" With **{}**, they change it from {} to **{}**.", fast,
+                            human_time(effect.fast_before),
+                            human_time(effect.fast_after));
 }
 
 const char* own_times(Provenance provenance) {

@@ -33,18 +33,19 @@ struct WhatIfRoom {
   Provenance provenance = Provenance::recorded;
 };
 
+/// In the order in which they are shown: first what changes a recording of a CPU most.
 enum class Knob : uint8_t {
   mode,
   devices,
   batch,
+  compute,
+  host,
   bucket_cap,
   first_bucket,
   all_reduce,
   hardware,
   gb_per_s,
   latency,
-  compute,
-  host,
   interference,
 };
 inline constexpr size_t kKnobs = 12;
@@ -79,6 +80,19 @@ struct WhatIfTimes {
 /// emulated device, by images per second; the recorded step is said beside them.
 std::string step_words(const tracer::WhatIf& question, const WhatIfRoom& room,
                        const WhatIfTimes& times);
+/// Kernels so many times as fast are far enough from a CPU's core that links matter.
+inline constexpr double kFasterDevices = 50;
+
+/// What links change that are not the default ones, in steps (ns).
+struct LinkEffect {
+  int64_t before = 0,
+          after = 0;  ///< with the default links; with those of the question
+  int64_t fast_before = 0, fast_after = 0;  ///< the same with kFasterDevices; else 0
+  bool is_little() const;                   ///< less than 1 % of the step
+};
+/// Returns that links change little, if so, and what they change on faster devices;
+/// that hardware keeps the speed of kernels; "" if links were not moved.
+std::string links_words(const tracer::WhatIf& question, const LinkEffect& effect);
 /// Returns why only the recorded times can be changed, and what to open instead; "" if
 /// other programs can be asked for.
 std::string retimed_words(const WhatIfRoom& room);

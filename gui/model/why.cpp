@@ -78,6 +78,12 @@ const tracer::StepSummary* Why::step(uint32_t number) const {
   return nullptr;
 }
 
+const tracer::Pipeline* Why::pipeline(const Model& model, size_t number) const {
+  if (!problem.empty() || number >= pipelines.size()) return nullptr;
+  const tracer::StepSummary* own = step(model.steps[number].number);
+  return own == nullptr ? nullptr : own->pipeline.get();
+}
+
 int64_t Why::version_at(int64_t ts) const {
   const auto after = std::ranges::upper_bound(versions, ts, {}, &SharedVersion::ts);
   return after == versions.begin() ? tracer::kNone : std::prev(after)->version;
@@ -105,7 +111,7 @@ WhyAnalysis analyse(const WhySource& source, Work& work) {
     const tracer::Trace trace =
         tracer::open_text({source.text, source.owned}, source.name, work);
     analysis.why.summary = tracer::summarize(trace, work, analysis.pieces);
-    analysis.why.limit = tracer::limiting_sentence(analysis.why.summary);
+    analysis.why.limit = tracer::limiting_cause(analysis.why.summary);
     analysis.why.warm_up = tracer::warm_up_sentence(analysis.why.summary.train);
     analysis.why.mean_train = analysis.why.summary.train.mean_split();
     analysis.why.mean_eval = analysis.why.summary.eval.mean_split();

@@ -39,7 +39,7 @@ struct Why {
   std::vector<std::vector<PathSegment>> paths;
   std::vector<PipelinePlaces> pipelines;  ///< by index into Model::steps
   std::string problem;                    ///< why the trace cannot be analysed; else ""
-  std::string limit;                      ///< tracer::limiting_sentence
+  std::string limit;                      ///< tracer::limiting_cause
   std::string warm_up;                    ///< tracer::warm_up_sentence
   tracer::Split mean_train, mean_eval;
   /// Of a model in host memory (hogwild, locked); sorted by ts.
@@ -49,6 +49,8 @@ struct Why {
   int64_t version_at(int64_t ts) const;
   /// Returns what the summary says of a step, or nullptr: it was interrupted, …
   const tracer::StepSummary* step(uint32_t number) const;
+  /// Returns the pipeline of a step of the Model, or nullptr.
+  const tracer::Pipeline* pipeline(const Model& model, size_t step) const;
   /// Returns the mean of all steps of the same kind.
   const tracer::Split& mean_of(const tracer::StepSummary& step) const;
 };

@@ -19,6 +19,9 @@ void draw_hits(const Ui& ui, const Rect& room, App& app);
 void draw_range(const Ui& ui, const Rect& room, App& app);
 /// Draws the sliders of "what if".
 void draw_sliders(const Ui& ui, const Rect& room, App& app);
+/// Returns the height at which a drawer of this width shows all sliders; 0: it has
+/// none.
+float drawer_of_sliders_height(const Ui& ui, float width, const App& app);
 /// Draws the table of a step or of the whole trace.
 void draw_op_table(const Ui& ui, const Rect& room, App& app);
 /// Draws `trace.ops.rows` with a header that sorts; a click on a row goes to its next

@@ -27,13 +27,12 @@ std::string speed_line(const OpenTrace& trace) {
   std::string text =
       (of_one ? fmt::format("worker {}: step ", step.rank) : std::string("step ")) +
       human_time(step.length);
-  if (step.batch > 0 && step.length > 0) {
-    const double rate =
-        static_cast<double>(step.batch) * 1e9 / static_cast<double>(step.length);
-    text += fmt::format(" · {:.{}f} images/s", rate, rate < 100 ? 1 : 0);
-  }
+  const double rate = images_per_second(step);
+  if (rate > 0) text += fmt::format(" · {:.{}f} images/s", rate, rate < 100 ? 1 : 0);
   const Model& model = *trace.model;
-  if (!of_one && model.ranks() > 1) {
+  if (!of_one && model.alone >= 0) {
+    text += fmt::format(" · rank {} of {}", model.alone, model.all_ranks);
+  } else if (!of_one && model.ranks() > 1) {
     text += model.represented.empty() ? " · all ranks"
                                       : fmt::format(" · {} ranks", model.ranks());
   }

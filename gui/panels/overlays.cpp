@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <string>
 
 #include "gui/app/app.h"
@@ -54,6 +55,55 @@ float overlapping(const Rect& a, const Rect& b) {
   return wide > 0 && high > 0 ? wide * high : 0;
 }
 
+/// Places the keys in rows of their own width: in a wide window in two columns, of
+/// which the second is the "View" group.
+HelpLayout arrange_help(const Ui& ui, const Rect& screen, bool low) {
+  constexpr float kMargin = 28, kBetween = 32, kAfterKeys = 20;
+  const Type keys_type = low ? Type::mono_small : Type::mono;
+  const Type words_type = low ? Type::small : Type::body;
+  const float row = low ? 18 : 23, head = low ? 18 : 20, gap = low ? 6 : 10;
+  const float top = low ? 54 : 62;
+  const bool columns = screen.w > 900;
+  const auto column_of = [&](const KeyHelp& key) {
+    return columns && std::string_view(key.group) == "View" ? 1 : 0;
+  };
+  float keys = 0, words[2] = {0, 0}, high[2] = {top, top};
+  for (const KeyHelp& key : key_help()) {
+    float& wide = words[column_of(key)];
+    keys = std::max(keys, ui.width(keys_type, key.keys) + kAfterKeys);
+    wide = std::max(wide, std::ceil(ui.width(words_type, key.what)) + 1);
+  }
+  const float others = 2 * kMargin + (columns ? 2 * keys + kBetween : keys);
+  const float wanted = others + words[0] + words[1];
+  const float most = std::min(1.0f, (screen.w - 32 - others) / (words[0] + words[1]));
+  for (float& wide : words) wide *= most;
+  HelpLayout layout;
+  const char* group = "";
+  for (const KeyHelp& key : key_help()) {
+    const int column = column_of(key);
+    const float x = kMargin + (column > 0 ? keys + words[0] + kBetween : 0);
+    float& y = high[column];
+    if (std::string_view(group) != key.group) {
+      if (y > top) y += gap;
+      group = key.group;
+      layout.lines.push_back(
+          {{x, y, keys, head}, Type::small, &Theme::accent, key.group});
+      y += head;
+    }
+    layout.lines.push_back({{x, y, keys, row}, keys_type, &Theme::text, key.keys});
+    layout.lines.push_back(
+        {{x + keys, y, words[column], row}, words_type, &Theme::dim, key.what});
+    y += row;
+  }
+  const float whole = std::max(high[0], high[1]) + 18;
+  layout.card = centred(screen, wanted, whole);
+  layout.fits = wanted <= layout.card.w && whole <= layout.card.h;
+  for (HelpLayout::Line& line : layout.lines) {
+    line.box.x += layout.card.x, line.box.y += layout.card.y;
+  }
+  return layout;
+}
+
 }  // namespace
 
 Rect beside(const Rect& focus, const Rect& screen, std::span<const float> wide,
@@ -82,50 +132,24 @@ Rect beside(const Rect& focus, const Rect& screen, std::span<const float> wide,
   return best;
 }
 
+HelpLayout help_layout(const Ui& ui, const Rect& screen) {
+  const HelpLayout roomy = arrange_help(ui, screen, false);
+  return roomy.fits ? roomy : arrange_help(ui, screen, true);
+}
+
 void draw_help(const Ui& ui, const Rect& screen, App& app) {
   const Theme& t = ui.theme;
   ImGui::SetItemAllowOverlap();
   if (dim_screen(ui, screen, "help veil")) app.settings.help = false;
-  const auto& help = key_help();
-  const bool columns = screen.w > 900;
-  // The second column is the "View" group. A low window gets smaller rows.
-  const auto is_view = [](const KeyHelp& key) {
-    return std::string(key.group) == "View";
-  };
-  const auto second =
-      static_cast<float>(help.end() - std::find_if(help.begin(), help.end(), is_view));
-  const auto rows = static_cast<float>(help.size());
-  const float longest = columns ? std::max(second, rows - second) : rows;
-  const bool low = screen.h < 860;
-  const Type keys_type = low ? Type::mono_small : Type::mono;
-  const Type words_type = low ? Type::small : Type::body;
-  const float row = low ? 18 : 24, head = low ? 18 : 20, gap = low ? 6 : 10;
-  const float high = 66 + row * longest + (columns ? 5 : 6) * (head + gap) + 8;
-  const Rect card = centred(screen, columns ? 940 : 520, high);
+  const HelpLayout layout = help_layout(ui, screen);
+  const Rect& card = layout.card;
   ui.fill(card, t.panel, 12);
   ui.frame(card, t.line, 12);
   ui.text(card.x + 28, card.y + 18, Type::huge, t.text, "Keys");
   ui.text_right(card.right() - 28, card.y + 26, Type::body, t.faint, "esc to close");
-  const float column = columns ? (card.w - 56 - 32) / 2 : card.w - 56;
-  const float top = card.y + (low ? 54 : 66);
-  float x = card.x + 28, y = top;
-  std::string group;
-  for (const KeyHelp& key : help) {
-    if (group != key.group) {
-      if (columns && is_view(key)) {
-        x += column + 32;
-        y = top;
-      } else if (!group.empty()) {
-        y += gap;
-      }
-      group = key.group;
-      ui.text(x, y, Type::small, t.accent, group);
-      y += head;
-    }
-    if (y + row > card.bottom()) break;
-    ui.text(x, y, keys_type, t.text, key.keys);
-    ui.text_cut(x + 130, y, column - 130, words_type, t.dim, key.what);
-    y += row;
+  for (const HelpLayout::Line& line : layout.lines) {
+    if (line.box.bottom() > card.bottom()) continue;
+    ui.text_cut(line.box.x, line.box.y, line.box.w, line.type, t.*line.ink, line.text);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "gui/app/app.h"
 #include "gui/model/filter.h"
@@ -70,12 +71,34 @@ void draw_compare(const Ui& ui, const Rect& area, App& app);
 /// Returns why the times of compared traces say nothing about each other: different
 /// nets, batches or clocks; "" if they do.
 std::string why_incomparable(const std::vector<OpenTrace*>& traces);
+/// Draws what the user chose for the middle: the stage, the pipeline's grid, …
+void draw_middle_panel(const Ui& ui, const Rect& area, App& app);
+/// Draws a frame of a film: the middle panel or, at its end, the step's numbers.
+void draw_film(const Ui& ui, const Rect& screen, App& app);
+/// A number that ends a film, and what it is.
+struct FilmNumber {
+  std::string value, words;
+};
+std::vector<FilmNumber> film_numbers(const OpenTrace& trace);
 /// Draws the problems found in the file on one line; a click dismisses it.
 void draw_problems(const Ui& ui, const Rect& area, OpenTrace& trace);
 void draw_start(const Ui& ui, const Rect& area, App& app);
 void draw_loading(const Ui& ui, const Rect& area, double progress,
                   const std::string& name);
 void draw_help(const Ui& ui, const Rect& screen, App& app);
+/// Where the list of keys is drawn. The larger type is used where all of it fits.
+struct HelpLayout {
+  struct Line {
+    Rect box;
+    Type type;
+    ImU32 Theme::* ink;
+    const char* text;
+  };
+  Rect card;
+  std::vector<Line> lines;
+  bool fits = false;  ///< no line is cut or left out
+};
+HelpLayout help_layout(const Ui& ui, const Rect& screen);
 void draw_tour(const Ui& ui, const Rect& screen, App& app);
 /// Returns the area of a card of `wide` widths to choose from, beside `focus` where it
 /// fits without covering it; `height_of` gives its height at a width.

@@ -61,6 +61,7 @@ struct Scene {
   Margins margins;
   Rect time;  ///< where the time runs
 
+  bool grows() const { return app.settings.cut == Cut::stage; }
   float x_of(int64_t ts) const {
     const double share = static_cast<double>(ts - grid.begin) /
                          static_cast<double>(std::max<int64_t>(1, grid.length()));
@@ -254,11 +255,17 @@ void draw_row(const Scene& scene, Rect row, size_t device) {
   draw_facts(scene, {scene.time.right() + 10, row.y, scene.margins.facts - 10, row.h},
              device, tall);
   const Rect whole = row;
+  if (scene.grows()) {  // what is still to come is not drawn
+    ui.fill({scene.time.x, row.y, scene.time.w, row.h}, ui.theme.sunken);
+    ui.list->PushClipRect({row.x, row.y - 2}, {scene.x_of(scene.now), row.bottom() + 2},
+                          true);
+  }
   if (row.h >= 20) {
     const Rect strip = row.take_bottom(std::floor(row.h * 0.28f));
     draw_live(scene, {strip.x, strip.y + 1, strip.w, strip.h - 1}, device);
   }
   draw_boxes(scene, row, device);
+  if (scene.grows()) ui.list->PopClipRect();
   hover_row(scene, whole, device);
 }
 
@@ -322,20 +329,21 @@ std::string missing_words(const OpenTrace& trace) {
 }  // namespace
 
 const Pipeline* pipeline_here(const OpenTrace& trace) {
-  if (trace.why == nullptr || !trace.why->problem.empty()) return nullptr;
-  const auto* step = trace.why->step(trace.model->steps[trace.state.step].number);
-  const bool placed = trace.state.step < trace.why->pipelines.size();
-  return step == nullptr || !placed ? nullptr : step->pipeline.get();
+  if (trace.why == nullptr) return nullptr;
+  return trace.why->pipeline(*trace.model, trace.state.step);
 }
 
 void draw_pipeline(const Ui& ui, const Rect& area, App& app) {
   const OpenTrace& trace = app.trace();
   const Pipeline* grid = pipeline_here(trace);
+  const bool film = app.settings.cut != Cut::window;
+  const std::string back = film ? "" : "i: back to the stage";
   const std::string note =
-      grid == nullptr ? "i: back to the stage"
-                      : fmt::format("step {} · {} x {}  ·  i: back to the stage",
+      grid == nullptr ? back
+                      : fmt::format("step {} · {} x {}{}{}",
                                     trace.model->steps[trace.state.step].number,
-                                    grid->devices.size(), human_time(grid->length()));
+                                    grid->devices.size(), human_time(grid->length()),
+                                    film ? "" : "  ·  ", back);
   Rect room = ui.card(area, "PIPELINE", note);
   room = {room.x + 16, room.y + 10, room.w - 32, room.h - 20};
   if (grid == nullptr) {
@@ -363,7 +371,8 @@ void draw_pipeline(const Ui& ui, const Rect& area, App& app) {
   const uint32_t current = pass_of(places, trace.state.stack);
   const Scene scene{ui, app, *grid, places, now, current, margins, time};
   const auto count = static_cast<float>(grid->devices.size());
-  const float high = std::clamp(std::floor(room.h / count), 14.0f, 76.0f);
+  const float high =
+      std::clamp(std::floor(room.h / count), 14.0f, film ? 150.0f : 76.0f);
   room.h = std::min(room.h, high * count);
   const Rect under{axis.x, room.bottom(), axis.w, axis.h};
   {

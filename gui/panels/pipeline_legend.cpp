@@ -15,42 +15,6 @@ namespace {
 using tracer::Pipeline;
 using tracer::Slot;
 
-struct SlotLook {
-  ImU32 colour;
-  bool hatched;
-};
-
-SlotLook slot_look(const Theme& t, Slot slot) {
-  switch (slot) {
-    case Slot::pass:
-      return {phase_colour(t, phases::forward), false};
-    case Slot::fill:
-      return {t.green, true};
-    case Slot::drain:
-      return {t.tan, true};
-    case Slot::order:
-      return {t.lime, true};
-    case Slot::imbalance:
-      return {t.warning, true};
-    case Slot::knock_on:
-      return {t.pink, true};
-    case Slot::link:
-      return {reason_colour(t, reasons::activation), true};
-    case Slot::host:
-      return {t.violet, true};
-    case Slot::core:
-    case Slot::gpu:
-      return {mixed(t.waiting, t.text, 0.3f), true};
-    case Slot::wake_ups:
-      return {t.grey, false};
-    case Slot::other:
-      return {t.yellow, false};
-    case Slot::unknown:
-      break;
-  }
-  return {t.line, false};
-}
-
 struct LegendEntry {
   std::string words, tip;
   ImU32 colour = 0;
@@ -84,14 +48,45 @@ std::vector<LegendEntry> legend_of(const Theme& t, const Pipeline& grid) {
 
 }  // namespace
 
+SlotLook slot_look(const Theme& t, Slot slot) {
+  switch (slot) {
+    case Slot::pass:
+      return {phase_colour(t, phases::forward), {}};
+    case Slot::fill:
+      return {t.green, Hatch::rising};
+    case Slot::drain:
+      return {t.sky, Hatch::falling};
+    case Slot::order:
+      return {t.lime, Hatch::rising};
+    case Slot::uneven:
+      return {t.warning, Hatch::crossed};
+    case Slot::knock_on:
+      return {t.pink, Hatch::falling};
+    case Slot::link:
+      return {reason_colour(t, reasons::activation), Hatch::crossed};
+    case Slot::host:
+      return {t.violet, Hatch::falling};
+    case Slot::core:
+    case Slot::gpu:
+      return {mixed(t.waiting, t.text, 0.3f), Hatch::crossed};
+    case Slot::wake_ups:
+      return {t.grey, {}};
+    case Slot::other:
+      return {t.yellow, {}};
+    case Slot::unknown:
+      break;
+  }
+  return {t.line, {}};
+}
+
 void fill_slot(const Ui& ui, const Rect& r, Slot slot) {
   const SlotLook look = slot_look(ui.theme, slot);
-  if (!look.hatched || r.w < 3) {
+  if (!look.hatch || r.w < 3) {
     const ImU32 colour =
-        look.hatched ? mixed(ui.theme.sunken, look.colour, 0.6f) : look.colour;
+        look.hatch ? mixed(ui.theme.sunken, look.colour, 0.6f) : look.colour;
     return ui.fill(r, colour);
   }
-  ui.hatch(r, look.colour);
+  ui.hatch(r, look.colour, *look.hatch);
   ui.frame(r, with_alpha(look.colour, 0.5f));
 }
 

@@ -25,15 +25,17 @@ size_t draw_slider(const Ui& ui, const Rect& row, const SliderFace& face) {
   const bool moves = face.off.empty() && face.stops > 1;
   const float text = row.y + (row.h - ui.line_height(Type::body)) / 2;
   ui.text_cut(row.x, text, kName - 6, Type::body, moves ? t.text : t.faint, face.name);
+  bool asked = false;
+  ui.clicked("name", {row.x, row.y, kName, row.h}, &asked);
+  if (asked) ui.tooltip(face.off.empty() ? face.tip : face.off);
   ui.text_cut(row.right() - kValue + 8, text, kValue - 8, Type::body,
               moves ? t.text : t.dim, face.value);
   const Rect track{row.x + kName, row.y, row.w - kName - kValue, row.h};
   ImGui::SetCursorScreenPos(track.min());
   ImGui::InvisibleButton("slider", {std::max(1.0f, track.w), track.h});
   const bool hovered = ImGui::IsItemHovered(), held = ImGui::IsItemActive() && moves;
-  if (hovered && !held) {
-    ui.tooltip(moves ? face.tip : face.off.empty() ? face.tip : face.off);
-  }
+  // Of a slider that moves, a tooltip would cover the values that it is about.
+  if (hovered && !moves) ui.tooltip(face.off.empty() ? face.tip : face.off);
   const float margin = 6, room = std::max(1.0f, track.w - 2 * margin);
   const auto steps = static_cast<float>(std::max<size_t>(1, face.stops - 1));
   size_t stop = face.stop;
@@ -66,12 +68,17 @@ std::vector<Knob> shown_knobs(const WhatIfPanel& panel) {
   return knobs;
 }
 
+size_t slider_columns(float width) { return width > 560 ? 2 : 1; }
+size_t slider_rows(size_t sliders, float width) {
+  return (sliders + slider_columns(width) - 1) / slider_columns(width);
+}
+
 /// Draws all sliders in columns, as many as fit, and asks what they are moved to.
 void draw_sliders_in(const Ui& ui, const Rect& room, App& app) {
   const WhatIfPanel& panel = *app.what_if;
   const std::vector<Knob> knobs = shown_knobs(panel);
-  const size_t columns = room.w > 560 ? 2 : 1;
-  const size_t rows = (knobs.size() + columns - 1) / columns;
+  const size_t columns = slider_columns(room.w);
+  const size_t rows = slider_rows(knobs.size(), room.w);
   const float wide =
       (room.w - 18 * static_cast<float>(columns - 1)) / static_cast<float>(columns);
   const Scroll scroll(ui, "sliders", room, kSliderRow * static_cast<float>(rows), 0, 0,
@@ -152,6 +159,12 @@ std::string processor_change(const App& app) {
                          : "emulated devices have cores of their own");
 }
 
+/// Returns what the links change, once that is known.
+std::string links_change(const WhatIfPanel& panel) {
+  const bool known = panel.problem.empty() && panel.answered == panel.question;
+  return known ? links_words(*panel.question, panel.links) : "";
+}
+
 /// Returns the longest gap of the emulated devices, and what binds it.
 std::string longest_wait(const App& app) {
   const WhatIfPanel& panel = *app.what_if;
@@ -184,7 +197,37 @@ void draw_command(const Ui& ui, Rect line, App& app) {
               Type::mono_small, t.dim, command);
 }
 
+/// Returns what is written in small type between the step and the sliders.
+std::string slider_notes(const App& app) {
+  std::string notes = remark(*app.what_if);
+  for (const std::string& more :
+       {links_change(*app.what_if), processor_change(app), longest_wait(app)}) {
+    if (!more.empty()) notes += (notes.empty() ? "" : " ") + more;
+  }
+  return notes;
+}
+
 }  // namespace
+
+float drawer_of_sliders_height(const Ui& ui, float width, const App& app) {
+  constexpr float kFrame = 49, kCommand = 30;
+  if (app.what_if == nullptr || app.what_if->at != app.current() ||
+      !app.what_if->question) {
+    return 0;
+  }
+  const Rect room{0, 0, width - 28, 0};
+  // At least so many lines, so that the height stays while a slider is dragged.
+  const auto text = [&](Type type, const std::string& words, float lines) {
+    const auto high = [&](const std::string& of) {
+      return ui.text_rich(room, type, Type::strong, 0, 0, of, false);
+    };
+    return std::max(high(words), lines * high("x"));
+  };
+  const auto rows =
+      static_cast<float>(slider_rows(shown_knobs(*app.what_if).size(), room.w));
+  return kFrame + kCommand + text(Type::body, step_sentence(app), 2) + 4 +
+         text(Type::small, slider_notes(app), 3) + 6 + kSliderRow * rows;
+}
 
 void draw_sliders(const Ui& ui, const Rect& area, App& app) {
   const Theme& t = ui.theme;
@@ -203,16 +246,16 @@ void draw_sliders(const Ui& ui, const Rect& area, App& app) {
   }
   draw_command(ui, room.take_bottom(24), app);
   room.take_bottom(6);
-  std::string notes = remark(panel);
+  const std::string notes = slider_notes(app);
   const ImU32 ink = panel.problem.empty() ? t.dim : t.warning;
-  for (const std::string& more : {processor_change(app), longest_wait(app)}) {
-    if (!more.empty()) notes += (notes.empty() ? "" : " ") + more;
-  }
   if (!notes.empty()) {
     const float high =
         ui.text_rich(room, Type::small, Type::strong, ink, t.text, notes);
     room.take_top(high + 6);
   }
+  const float rows =
+      kSliderRow * static_cast<float>(slider_rows(shown_knobs(panel).size(), room.w));
+  if (room.h > rows) room = room.take_bottom(rows);  // stay, whatever is written above
   draw_sliders_in(ui, room, app);
 }
 

@@ -15,6 +15,8 @@ namespace lockstep::gui {
 
 namespace {
 
+constexpr float kLeastStage = 150;  ///< in points; below, there is no sentence
+
 /// Returns the pairs of memories between which the trace moves data.
 std::set<std::pair<int, int>> links_of(const OpenTrace& trace) {
   std::set<std::pair<int, int>> links;
@@ -216,8 +218,10 @@ void draw_stage(const Ui& ui, const Rect& area, App& app, OpenTrace& trace) {
   inside = {inside.x + 16, inside.y + 14, inside.w - 32, inside.h - 26};
   if (!app.settings.compare || app.traces().size() < 2) {
     const float high = narration_height(ui, inside.w, app);
-    draw_narration(ui, inside.take_bottom(high), app);
-    inside.take_bottom(6);
+    if (inside.h - high >= kLeastStage || trace.quiz.is_open()) {
+      draw_narration(ui, inside.take_bottom(high), app);
+      inside.take_bottom(6);
+    }
   }
   constexpr float kTitle = 32;  // nothing is drawn over the title bar
   ui.list->PushClipRect({area.x, area.y + kTitle}, area.max(), true);

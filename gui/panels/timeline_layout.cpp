@@ -21,13 +21,15 @@ constexpr Measure kMeasures[] = {
     {3, 17, 4, 18, 10, 4, 24}, {2, 16, 3, 17, 8, 4, 20},  {2, 16, 2, 16, 6, 2, 17},
     {2, 14, 1, 13, 3, 1, 14},
 };
-/// Used if even the most compact layout does not fit, so that the lanes scroll.
-constexpr Measure kScrolled = {3, 17, 4, 18, 10, 4, 24},
-                  kScrolledLow = {2, 15, 2, 15, 4, 2, 18};
+/// The most spacious measure if even the most compact one does not fit, so that the
+/// lanes scroll; with tracks or opened lanes, the other one in a low room.
+constexpr size_t kScrolled = 3;
+constexpr Measure kScrolledLow = {2, 15, 2, 15, 4, 2, 18};
 constexpr float kLowRoom = 170;  ///< in points
 /// Below this, the lanes leave room for the first device's memory without scrolling.
 constexpr float kLowRoomOfTracks = 260;
-constexpr float kLabelled = 13;  ///< least height of a bar with its name
+constexpr int kDevicesInView = 4;  ///< shown without scrolling, if possible
+constexpr float kLabelled = 13;    ///< least height of a bar with its name
 constexpr size_t kMaxMinis = 12;
 constexpr size_t kRoomy = 3;  ///< number of measures tried before ranks are collapsed
 
@@ -221,6 +223,14 @@ class Builder {
   float y_ = 0;
 };
 
+/// Returns how many devices are within the first `room` points.
+int devices_within(const LaneLayout& layout, float room) {
+  return static_cast<int>(std::ranges::count_if(layout.strips, [&](const Strip& strip) {
+    return strip.role == Role::stream && strip.members > 0 &&
+           strip.y + strip.height() <= room;
+  }));
+}
+
 }  // namespace
 
 LaneLayout lay_out(const Model& model, const Lod& lod,
@@ -252,8 +262,17 @@ LaneLayout lay_out(const Model& model, const Lod& lod,
     if (layout.height <= room) return layout;
     if (model.lanes.size() > 500) break;
   }
-  const float low = tracks ? kLowRoomOfTracks : kLowRoom;
-  return built(room < low ? kScrolledLow : kScrolled, focus);
+  if (tracks || !open.empty()) {
+    const float low = tracks ? kLowRoomOfTracks : kLowRoom;
+    return built(room < low ? kScrolledLow : kMeasures[kScrolled], focus);
+  }
+  LaneLayout layout;
+  for (size_t i = kScrolled; i < std::size(kMeasures); ++i) {
+    layout = built(kMeasures[i], focus);
+    const int devices = devices_within(layout, layout.height);
+    if (devices_within(layout, room) >= std::min(kDevicesInView, devices)) break;
+  }
+  return layout;
 }
 
 std::pair<size_t, size_t> LaneLayout::between(float top, float bottom) const {

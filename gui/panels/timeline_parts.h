@@ -64,8 +64,10 @@ inline constexpr uint32_t kWholeRank = 1u << 30;      ///< group; the rank is ad
 
 /// Returns the most spacious layout that fits into a height of `room` points. If not
 /// all ranks fit, rank `focus` comes first, and each of the others is collapsed to the
-/// computation and communication of its devices. `tracks`: adds the tracks of each
-/// device that has streams, and above all lanes that of the busy devices.
+/// computation and communication of its devices. If none fits, returns the most
+/// spacious one with four devices in `room`, else the most compact one. `tracks`: adds
+/// the tracks of each device that has streams, and above all lanes that of the busy
+/// devices.
 LaneLayout lay_out(const Model& model, const Lod& lod,
                    const std::vector<uint32_t>& open, float room, int focus = -1,
                    bool tracks = false);

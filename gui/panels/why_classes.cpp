@@ -62,7 +62,7 @@ void fill_class(const Ui& ui, const Rect& r, Spent spent) {
   const ClassLook look = class_look(ui.theme, spent);
   if (!look.hatched) return ui.fill(r, look.colour, 1);
   ui.fill(r, ui.theme.sunken, 1);
-  ui.hatch(r, look.colour);
+  ui.hatch(r, look.colour, spent == Spent::imbalance ? Hatch::crossed : Hatch::rising);
   if (r.w > 3) ui.frame(r, with_alpha(look.colour, 0.8f), 1);
 }
 

@@ -64,4 +64,14 @@ Fonts load_fonts(ImFontAtlas& atlas, float scale, const std::string& folder) {
   return load_fonts(atlas, scale, font_files(folder));
 }
 
+bool load_wanted(Fonts& fonts, ImFontAtlas& atlas, float scale,
+                 const std::string& folder) {
+  if (fonts.wanted.empty()) return false;
+  std::set<ImWchar> more = std::move(fonts.more);
+  more.merge(fonts.wanted);
+  atlas.Clear();
+  fonts = load_fonts(atlas, scale, font_files(folder), more);
+  return true;
+}
+
 }  // namespace lockstep::gui

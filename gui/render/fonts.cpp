@@ -6,6 +6,7 @@
 #include <map>
 #include <stdexcept>
 #include <string_view>
+#include <vector>
 
 #include "gui/render/imgui_compat.h"
 
@@ -46,6 +47,23 @@ constexpr ImWchar kGlyphs[] = {
     0x25a0, 0x25cf, 0x2713, 0x2717,  // ■ □ ▲ △ ▶ ▷ ▼ ▽ ◀ ◆ ◇ ○ ● ✓ ✗
     0};
 
+/// Fonts of other scripts, tried in this order for glyphs that the typefaces lack.
+constexpr const char* kOtherScripts[] = {
+    kFallback,
+    "NotoSans-Regular.ttf",
+    "NotoSansArabic-Regular.ttf",
+    "NotoSansHebrew-Regular.ttf",
+    "NotoSansDevanagari-Regular.ttf",
+    "NotoSansThai-Regular.ttf",
+    "NotoSansCJK-Regular.ttc",
+    "NotoSansCJKsc-Regular.otf",
+    "DroidSansFallbackFull.ttf",
+    "wqy-microhei.ttc",
+    "wqy-zenhei.ttc",
+    "unifont.otf",
+    "unifont.ttf",
+};
+
 struct Substitute {
   ImWchar missing, like;
 };
@@ -58,13 +76,14 @@ constexpr Substitute kSubstitutes[] = {
 bool is_font(std::string_view bytes) {
   using namespace std::string_view_literals;
   return bytes.starts_with("OTTO"sv) || bytes.starts_with("\0\1\0\0"sv) ||
-         bytes.starts_with("true"sv);
+         bytes.starts_with("true"sv) || bytes.starts_with("ttcf"sv);
 }
 
 /// Font files by name. Each is read only once; the atlas owns the data it uses.
 class Library {
  public:
-  Library(ImFontAtlas& atlas, const FontReader& read) : atlas_(atlas), read_(read) {}
+  Library(ImFontAtlas& atlas, const FontReader& read, const ImWchar* glyphs)
+      : atlas_(atlas), read_(read), glyphs_(glyphs) {}
   ~Library() {
     for (auto& [name, file] : files_) {
       if (!file.given) IM_FREE(file.data);
@@ -86,7 +105,7 @@ class Library {
     config.PixelSnapH = false;
     config.FontDataOwnedByAtlas = !from.given;
     from.given = true;
-    return atlas_.AddFontFromMemoryTTF(from.data, from.size, pixels, &config, kGlyphs);
+    return atlas_.AddFontFromMemoryTTF(from.data, from.size, pixels, &config, glyphs_);
   }
 
  private:
@@ -109,11 +128,13 @@ class Library {
 
   ImFontAtlas& atlas_;
   const FontReader& read_;
+  const ImWchar* glyphs_;  ///< ranges; must exist until the atlas is built
   std::map<std::string, File> files_;
 };
 
 /// Adds the typeface or, if it is missing, DejaVu or else ImGui's built-in font.
-ImFont* add_face(Library& library, ImFontAtlas& atlas, const Face& face, float scale) {
+ImFont* add_typeface(Library& library, ImFontAtlas& atlas, const Face& face,
+                     float scale) {
   const bool is_code = std::string_view(face.file) == kCodeFont;
   const float pixels = std::max(1.0f, face.line * scale);
   if (ImFont* font = library.add(face.file, pixels, false)) {
@@ -126,6 +147,14 @@ ImFont* add_face(Library& library, ImFontAtlas& atlas, const Face& face, float s
   ImFontConfig config;
   config.SizePixels = std::max(13.0f, 13 * std::floor(pixels / 13));  // a bitmap font
   return atlas.AddFontDefault(&config);
+}
+
+/// Returns kGlyphs and `more` as ranges.
+std::vector<ImWchar> ranges_with(const std::set<ImWchar>& more) {
+  std::vector<ImWchar> ranges(std::begin(kGlyphs), std::end(kGlyphs) - 1);
+  for (const ImWchar character : more) ranges.insert(ranges.end(), 2, character);
+  ranges.push_back(0);
+  return ranges;
 }
 
 std::string missing_files(Library& library) {
@@ -154,17 +183,19 @@ void make_digits_tabular(ImFont& font) {
   });
 }
 
-}  // namespace
-
-Fonts load_fonts(ImFontAtlas& atlas, float scale, const FontReader& read) {
-  atlas.Flags |=
-      ImFontAtlasFlags_NoBakedLines;  // draw lines as triangles, not from the atlas
+/// Loads all faces once, each with the glyphs that only `others` have.
+Fonts load_once(ImFontAtlas& atlas, float scale, const FontReader& read,
+                const std::vector<ImWchar>& glyphs,
+                const std::vector<const char*>& others) {
   Fonts fonts;
   {
-    Library library(atlas, read);
+    Library library(atlas, read, glyphs.data());
     for (const Face& face : kFaces) {
       fonts.fonts[static_cast<size_t>(face.type)] =
-          add_face(library, atlas, face, scale);
+          add_typeface(library, atlas, face, scale);
+      for (const char* name : others) {
+        library.add(name, std::max(1.0f, face.line * scale), true);
+      }
     }
     const std::string missing = missing_files(library);
     fonts.complete = missing.empty();
@@ -174,6 +205,31 @@ Fonts load_fonts(ImFontAtlas& atlas, float scale, const FontReader& read) {
     }
   }
   if (!atlas.Build()) throw std::runtime_error("ImGui cannot build the font atlas");
+  return fonts;
+}
+
+bool lacks_any(ImFont& font, const std::set<ImWchar>& characters) {
+  return std::ranges::any_of(
+      characters, [&](ImWchar character) { return !has_glyph(font, character); });
+}
+
+}  // namespace
+
+Fonts load_fonts(ImFontAtlas& atlas, float scale, const FontReader& read,
+                 const std::set<ImWchar>& more) {
+  atlas.Flags |=
+      ImFontAtlasFlags_NoBakedLines;  // draw lines as triangles, not from the atlas
+  const std::vector<ImWchar> glyphs = ranges_with(more);
+  std::vector<const char*> others;
+  Fonts fonts = load_once(atlas, scale, read, glyphs, others);
+  for (const char* name : kOtherScripts) {
+    if (!lacks_any(*fonts.get(Type::body), more)) break;
+    if (!is_font(read(name))) continue;
+    others.push_back(name);
+    atlas.Clear();
+    fonts = load_once(atlas, scale, read, glyphs, others);
+  }
+  fonts.more = more;
   for (ImFont* font : fonts.fonts) {
     make_digits_tabular(*font);
     for (const auto& [missing, like] : kSubstitutes) {
@@ -182,6 +238,24 @@ Fonts load_fonts(ImFontAtlas& atlas, float scale, const FontReader& read) {
     font->Scale = 1 / scale;
   }
   return fonts;
+}
+
+void want_glyphs(const Fonts& fonts, ImFont& font, std::string_view utf8) {
+  for (size_t i = 0; i < utf8.size();) {
+    const auto lead = static_cast<unsigned char>(utf8[i++]);
+    if (lead < 0xC0) continue;  // ASCII, which every font has, or no lead byte
+    const size_t more = lead < 0xE0 ? 1 : lead < 0xF0 ? 2 : 3;
+    if (i + more > utf8.size()) return;  // cut off
+    unsigned point = lead & (0x3Fu >> more);
+    for (size_t k = 0; k < more; ++k, ++i) {
+      point = point << 6 | (static_cast<unsigned char>(utf8[i]) & 0x3Fu);
+    }
+    if (point > 0xFFFF) continue;  // ImWchar has 16 bits
+    const auto character = static_cast<ImWchar>(point);
+    if (!has_glyph(font, character) && !fonts.more.contains(character)) {
+      fonts.wanted.insert(character);
+    }
+  }
 }
 
 }  // namespace lockstep::gui

@@ -6,7 +6,9 @@
 #include <array>
 #include <cstddef>
 #include <functional>
+#include <set>
 #include <string>
+#include <string_view>
 
 namespace lockstep::gui {
 
@@ -20,8 +22,10 @@ struct Fonts {
   ImFont* get(Type type) const { return fonts[static_cast<size_t>(type)]; }
 
   std::array<ImFont*, kTypes> fonts{};
-  bool complete = false;  ///< if false, substitutes are used and images differ
-  std::string message;    ///< what is missing and how to install it, or empty
+  bool complete = false;   ///< if false, substitutes are used and images differ
+  std::string message;     ///< what is missing and how to install it, or empty
+  std::set<ImWchar> more;  ///< what was loaded besides the usual glyphs
+  mutable std::set<ImWchar> wanted;  ///< drawn as "?" so far; see load_wanted
 };
 
 /// Loads the fonts of each `Type`, enlarged by `scale` (pixels per point; must be
@@ -39,12 +43,23 @@ struct Fonts {
 /// std::runtime_error if ImGui cannot build it. Thread-safe for different atlases.
 Fonts load_fonts(ImFontAtlas& atlas, float scale, const std::string& folder = "");
 
+/// Notes the characters of a text that `font`, one of `fonts`, has no glyph for.
+void want_glyphs(const Fonts& fonts, ImFont& font, std::string_view utf8);
+
+/// If a text had characters without glyphs, loads the fonts again with these: from the
+/// typefaces above, or else from the first installed font of a list that has them
+/// (DejaVu, Noto, ...). Returns true if it did; the atlas then has another texture.
+/// Must be called between frames, with the arguments of load_fonts.
+bool load_wanted(Fonts& fonts, ImFontAtlas& atlas, float scale,
+                 const std::string& folder = "");
+
 /// Returns the contents of the font file with the given name (without a folder), or an
 /// empty string if there is no such file.
 using FontReader = std::function<std::string(const std::string& name)>;
 
-/// As above, but does not access the file system.
-Fonts load_fonts(ImFontAtlas& atlas, float scale, const FontReader& read);
+/// As above, but does not access the file system. Also loads the glyphs `more`.
+Fonts load_fonts(ImFontAtlas& atlas, float scale, const FontReader& read,
+                 const std::set<ImWchar>& more = {});
 
 // ---- Font files on this computer
 

@@ -6,6 +6,12 @@
 
 #include <cstdint>
 
+#if IMGUI_VERSION_NUM < 19200
+// Of the OpenGL backend, as its header declares them.
+IMGUI_API bool ImGui_ImplOpenGL3_CreateFontsTexture();
+IMGUI_API void ImGui_ImplOpenGL3_DestroyFontsTexture();
+#endif
+
 namespace lockstep::gui {
 
 struct Texture;
@@ -59,6 +65,15 @@ inline bool has_glyph(ImFont& font, ImWchar character) {
   return font.IsGlyphInFont(character);
 #else
   return font.FindGlyphNoFallback(character) != nullptr;
+#endif
+}
+
+/// Must be called when the atlas has changed, if the OpenGL backend draws. Since 1.92,
+/// the backend finds out itself.
+inline void renew_font_texture() {
+#if IMGUI_VERSION_NUM < 19200
+  ImGui_ImplOpenGL3_DestroyFontsTexture();
+  ImGui_ImplOpenGL3_CreateFontsTexture();
 #endif
 }
 

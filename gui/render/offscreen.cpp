@@ -39,7 +39,7 @@ int pixels(int points, float scale) {
 }  // namespace
 
 Offscreen::Offscreen(int width, int height, float scale, const std::string& font_folder)
-    : scale_(scale) {
+    : scale_(scale), font_folder_(font_folder) {
   image_ = {pixels(width, scale), pixels(height, scale), {}};
   ImGuiContext* before = ImGui::GetCurrentContext();
   context_ = ImGui::CreateContext();
@@ -54,10 +54,7 @@ Offscreen::Offscreen(int width, int height, float scale, const std::string& font
     io.DisplayFramebufferScale = {scale, scale};
     map_keys(io);
     fonts_ = load_fonts(*io.Fonts, scale, font_folder);
-    unsigned char* texels = nullptr;
-    io.Fonts->GetTexDataAsRGBA32(&texels, &atlas_.width, &atlas_.height);
-    atlas_.pixels = reinterpret_cast<const uint32_t*>(texels);
-    io.Fonts->SetTexID(texture_id(&atlas_));
+    take_atlas();
     ImGuiStyle& style = ImGui::GetStyle();
     style.AntiAliasedLinesUseTex = false;
     style.CurveTessellationTol /=
@@ -70,10 +67,19 @@ Offscreen::Offscreen(int width, int height, float scale, const std::string& font
   }
 }
 
+void Offscreen::take_atlas() {
+  ImFontAtlas& fonts = *ImGui::GetIO().Fonts;
+  unsigned char* texels = nullptr;
+  fonts.GetTexDataAsRGBA32(&texels, &atlas_.width, &atlas_.height);
+  atlas_.pixels = reinterpret_cast<const uint32_t*>(texels);
+  fonts.SetTexID(texture_id(&atlas_));
+}
+
 Offscreen::~Offscreen() { ImGui::DestroyContext(context_); }
 
 const Image& Offscreen::frame(const std::function<void()>& draw, uint32_t background) {
   const Current current(context_);
+  if (load_wanted(fonts_, *ImGui::GetIO().Fonts, scale_, font_folder_)) take_atlas();
   ImGui::NewFrame();
   draw();
   ImGui::Render();

@@ -30,7 +30,8 @@ class Offscreen {
   Offscreen& operator=(const Offscreen&) = delete;
 
   /// Draws one frame by calling `draw`, which uses ImGui. The image is valid until the
-  /// next frame. If `draw` throws, this object can afterwards only be destroyed.
+  /// next frame. Glyphs that the previous frame lacked are loaded first (see
+  /// load_wanted). If `draw` throws, this object can afterwards only be destroyed.
   const Image& frame(const std::function<void()>& draw, uint32_t background);
 
   /// Returns the draw data of the last frame, or null before the first. It is owned by
@@ -55,8 +56,11 @@ class Offscreen {
   void with_context(const std::function<void()>& action);
 
  private:
+  void take_atlas();
+
   ImGuiContext* context_;
   float scale_;
+  std::string font_folder_;
   Fonts fonts_;
   Texture atlas_;
   Image image_;

@@ -11,6 +11,8 @@
 #include <tuple>
 #include <utility>
 
+#include "gui/render/imgui_compat.h"
+
 namespace lockstep::gui {
 
 namespace {
@@ -50,10 +52,10 @@ Window::Window(const WindowOptions& options, Inbox& inbox) {
   int points = 0, pixels = 0, ignored = 0;
   glfwGetWindowSize(window_, &points, &ignored);
   glfwGetFramebufferSize(window_, &pixels, &ignored);
-  const float font_scale = pixels > points ? static_cast<float>(pixels) /
-                                                 static_cast<float>(std::max(points, 1))
-                                           : ui_scale_;
-  fonts_ = load_fonts(*io.Fonts, font_scale);
+  font_scale_ = pixels > points ? static_cast<float>(pixels) /
+                                      static_cast<float>(std::max(points, 1))
+                                : ui_scale_;
+  fonts_ = load_fonts(*io.Fonts, font_scale_);
   if (!fonts_.message.empty()) {
     std::fprintf(stderr, "lockstep: %s\n", fonts_.message.c_str());
   }
@@ -126,6 +128,11 @@ void Window::listen(Inbox& inbox) {
     inbox_of(w).keys.character(point);
     wake(w);
   });
+}
+
+void Window::load_wanted_glyphs() {
+  if (!load_wanted(fonts_, *ImGui::GetIO().Fonts, font_scale_)) return;
+  renew_font_texture();
 }
 
 Image Window::picture() const {

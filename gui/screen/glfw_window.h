@@ -35,6 +35,8 @@ class Window {
   GLFWwindow* glfw() const { return window_; }
   const Fonts& fonts() const { return fonts_; }
   float ui_scale() const { return ui_scale_; }
+  /// Loads what texts needed in the previous frame. Must be called between frames.
+  void load_wanted_glyphs();
   /// Returns the pixels of the frame that was drawn but not yet shown.
   Image picture() const;
 
@@ -45,7 +47,7 @@ class Window {
 
   GLFWwindow* window_ = nullptr;
   Fonts fonts_;
-  float ui_scale_ = 1;
+  float ui_scale_ = 1, font_scale_ = 1;
 };
 
 }  // namespace lockstep::gui

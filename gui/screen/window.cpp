@@ -103,7 +103,7 @@ class Session {
   bool moves() const {
     return app_.is_loading() || !inbox_.files.paths.empty() ||
            app_.settings.transport.playing || app_.is_settling() || why_.is_running() ||
-           what_if_.is_running();
+           what_if_.is_running() || !window_.fonts().wanted.empty();
   }
   bool types() const { return ImGui::GetIO().WantTextInput; }
   bool opens_text() const {
@@ -116,10 +116,14 @@ class Session {
       inbox_.files.paths.push_back(std::move(app_.requested_file));
       app_.requested_file.clear();
     }
-    if (app_.is_loading() || inbox_.files.paths.empty()) return;
+    if (app_.is_loading()) return;
+    if (inbox_.files.paths.empty()) {
+      by_hand_ = true;
+      return;
+    }
     try {
       const TraceText trace = next_text(inbox_.files);
-      app_.begin_loading(trace.name, trace.text, trace.owner);
+      app_.begin_loading(trace.name, trace.text, trace.owner, by_hand_);
       note_opened(trace.name, kept_);
       app_.recent = kept_.files;
     } catch (const std::exception& failure) {
@@ -151,6 +155,7 @@ class Session {
   }
 
   void draw_frame(float seconds, bool shown) {
+    window_.load_wanted_glyphs();
     ImGui_ImplOpenGL3_NewFrame();
     ImGui_ImplGlfw_NewFrame();
     ImGuiIO& io = ImGui::GetIO();
@@ -277,6 +282,7 @@ class Session {
   size_t with_notes_ = 0;  ///< traces whose notes were read
   std::string said_, at_;
   Choice choice_;
+  bool by_hand_ = false;  ///< the command line's files are open; it shows the first
   bool placed_ = false;   ///< the trace shows what `at` and `time_order` ask for
   bool focused_ = false;  ///< a text field has the focus, or will have it
 };

@@ -17,7 +17,9 @@
 //   {ahead} {later}        filled from the keys ahead… and later/… below
 //   {moves} {turns}        copies through one port: "one after another"
 //   {each}                 bytes of each of {others} devices; {other} if only one
+//   {whole}                bytes of all parameters, if DataParallel wraps only some
 //   {rank} {ranks} {bucket} {params} {chunk} {last_chunk} {sent}
+//   {recorded}             of several ranks: how many the trace has
 //   {awaited} {awaited_list} {waited} {staleness} {lock_wait}
 //                          of workers: see `gui/model/worker_facts.cpp`
 //   {behind_backward} {behind_others} {exposed} {exposed_wait}

@@ -49,10 +49,11 @@ inline constexpr Template kEnglishHost[] = {
      "chunks of {sizes}][, in **{length}**][: {rate} images per second]. There is no "
      "backward pass, and no parameter changes."},
     {"step",
-     "**Step {step}** takes **{length}** on {ranks} ranks[; the host of rank {rank} "
+     "**Step {step}** takes **{length}** on {recorded} ranks[; the host of rank {rank} "
      "spends {host_time} in it]."},
     {"step",
-     "**Step {step}** takes **{length}**[; the host spends {host_time} in it]."},
+     "**Step {step}** takes **{length}**[ on rank {rank}][; the host spends "
+     "{host_time} in it]."},
     {"step", "**Step {step}**."},
     {"step", "One step[ takes **{length}**]."},
     {"phase/data",
@@ -92,6 +93,11 @@ inline constexpr Template kEnglishHost[] = {
     {"phase/scatter",
      "**scatter** sends each device its chunk of the batch: **{bytes}** from {from} in "
      "{copies} {copies:copy|copies}."},
+    {"phase/replicate/part",
+     "{From} copies **the layers in DataParallel** ({each}; the whole model has "
+     "{whole}) to {others:{other}|each of the {others} other devices}, as in **every** "
+     "forward pass.[ On the devices, this spans **{cost}**, {share} of the step.][ All "
+     "{moves} copies leave {from}, {turns}.]"},
     {"phase/replicate",
      "{From} copies **the model** ({each}) to {others:{other}|each of the {others} "
      "other devices}, as in **every** forward pass: the parameters live on {from}.[ On "
@@ -280,6 +286,9 @@ inline constexpr Template kEnglishHost[] = {
      "one kernel.[ {later}]"},
     {"op/aten::_fused_adam_",
      "**Adam** updates all {tensors} parameter {tensors:tensor|tensors} in place, in "
+     "one kernel.[ {later}]"},
+    {"op/aten::_fused_adamw_",
+     "**AdamW** updates all {tensors} parameter {tensors:tensor|tensors} in place, in "
      "one kernel.[ {later}]"},
     {"op/lockstep::_fused_rmsprop_",
      "**RMSprop** updates all {tensors} parameter {tensors:tensor|tensors} in place, "

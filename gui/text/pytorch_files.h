@@ -9,7 +9,7 @@
 namespace lockstep::gui {
 
 /// Keyed by a prefix of an event's name; the longest match wins.
-inline constexpr std::array<std::pair<std::string_view, std::string_view>, 51>
+inline constexpr std::array<std::pair<std::string_view, std::string_view>, 53>
     kPyTorchFiles = {{
         {"Module.__call__", "torch/nn/modules/module.py"},
         {"Module._call_impl", "torch/nn/modules/module.py"},
@@ -30,8 +30,10 @@ inline constexpr std::array<std::pair<std::string_view, std::string_view>, 51>
         {"optimizer", "torch/optim/optimizer.py"},
         {"data", "torch/utils/data/dataloader.py"},
         {"loss", "torch/nn/modules/loss.py"},
+        {"CheckpointFunction", "torch/utils/checkpoint.py"},
         {"aten::_fused_sgd_", "torch/optim/sgd.py"},
         {"aten::_fused_adam_", "torch/optim/adam.py"},
+        {"aten::_fused_adamw_", "torch/optim/adamw.py"},
         {"lockstep::_fused_rmsprop_", "torch/optim/rmsprop.py"},
         {"AlexNet.", "torchvision/models/alexnet.py"},
         {"ResNet.", "torchvision/models/resnet.py"},

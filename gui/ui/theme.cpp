@@ -23,10 +23,10 @@ Theme make_dark() {
   t.accent_background = rgb(0x3A2A0C);
   t.warning = rgb(0xF4765E), t.warning_background = rgb(0x3A1C18);
   t.waiting = rgb(0x4B4A48), t.arrow = rgb(0xC9D3DE), t.host = rgb(0x83868C);
-  t.lime = rgb(0xA3CF4B), t.tan = rgb(0xB3926B), t.sky = rgb(0x5CB8EA),
-  t.green = rgb(0x2FB68A);
-  t.yellow = rgb(0xE9DC55), t.blue = rgb(0x5B8DEF), t.pink = rgb(0xE08DBB);
-  t.violet = rgb(0xAE8CF0), t.slate = rgb(0x7486A4), t.grey = rgb(0x56616E);
+  t.lime = rgb(0xA0CE06), t.tan = rgb(0xAF8B5E), t.sky = rgb(0x81CFFA),
+  t.green = rgb(0x33BC94);
+  t.yellow = rgb(0xFFF589), t.blue = rgb(0x537EBB), t.pink = rgb(0xE28FC0);
+  t.violet = rgb(0xAE90FF), t.slate = rgb(0x767F8F), t.grey = rgb(0x54606D);
   t.code_keyword = rgb(0xC792EA), t.code_type = rgb(0x66D0C0);
   t.code_number = rgb(0xF2905A), t.code_text = rgb(0xA5D075);
   t.code_comment = rgb(0x8C97A4), t.code_call = rgb(0x82AAFF);
@@ -44,10 +44,10 @@ Theme make_light() {
   t.accent_background = rgb(0xFBEBCB);
   t.warning = rgb(0xB02F18), t.warning_background = rgb(0xFBE2DC);
   t.waiting = rgb(0xC4C1BB), t.arrow = rgb(0x3A4550), t.host = rgb(0x8C9096);
-  t.lime = rgb(0x7FA312), t.tan = rgb(0xA07D55), t.sky = rgb(0x2B95D0),
-  t.green = rgb(0x0E9570);
-  t.yellow = rgb(0xC7B400), t.blue = rgb(0x2E6BD8), t.pink = rgb(0xC4639C);
-  t.violet = rgb(0x7E57D0), t.slate = rgb(0x6B7C99), t.grey = rgb(0xA4AEB9);
+  t.lime = rgb(0x7A9B02), t.tan = rgb(0x9A764B), t.sky = rgb(0x3C9FD5),
+  t.green = rgb(0x189C7D);
+  t.yellow = rgb(0xD2C016), t.blue = rgb(0x2974FF), t.pink = rgb(0xCB5EA8);
+  t.violet = rgb(0x6C4BBA), t.slate = rgb(0x6D747F), t.grey = rgb(0xA2ABB7);
   t.code_keyword = rgb(0x8A3FBF), t.code_type = rgb(0x0B6B61);
   t.code_number = rgb(0x9C440B), t.code_text = rgb(0x356911);
   t.code_comment = rgb(0x5C6670), t.code_call = rgb(0x2458C5);

@@ -1,6 +1,7 @@
-// The viewer's colours. Most hues are from Okabe and Ito's palette (2008), which people
-// with any common colour blindness can distinguish. The colours also differ in
-// lightness, and every meaningful colour is accompanied by a word.
+// The viewer's colours. Any two that carry different meanings differ by a CIEDE2000 of
+// at least 12 for people with normal vision and with protanopia, and of at least 10
+// with deuteranopia (tests/gui/app/colour_vision_test.cpp). Every one of them is
+// accompanied by a word.
 #pragma once
 
 #include <imgui.h>

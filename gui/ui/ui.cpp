@@ -51,6 +51,7 @@ float Ui::width(Type type, std::string_view text) const {
 
 void Ui::text(float x, float y, Type type, ImU32 colour, std::string_view text) const {
   ImFont* font = fonts.get(type);
+  want_glyphs(fonts, *font, text);
   list->AddText(font, font_size(*font), {std::floor(x), std::floor(y)}, colour,
                 text.data(), text.data() + text.size());
 }
@@ -150,7 +151,7 @@ void Ui::frame(const Rect& r, ImU32 colour, float rounding, float width) const {
   list->AddRect(r.min(), r.max(), colour, rounding, 0, width);
 }
 
-void Ui::hatch(const Rect& r, ImU32 colour) const {
+void Ui::hatch(const Rect& r, ImU32 colour, Hatch hatch) const {
   constexpr float kPitch = 6;
   // Stripes begin at multiples of the pitch, so that neighbouring areas continue them.
   // They are cut here: a clip rectangle would end the list's draw command each time.
@@ -158,8 +159,13 @@ void Ui::hatch(const Rect& r, ImU32 colour) const {
   for (; x < r.right(); x += kPitch) {
     const float x0 = std::max(x, r.x), x1 = std::min(x + r.h, r.right());
     if (x1 - x0 < 0.5f) continue;
-    list->AddLine({x0, r.bottom() - (x0 - x)}, {x1, r.bottom() - (x1 - x)}, colour,
-                  1.2f);
+    if (hatch != Hatch::falling) {
+      list->AddLine({x0, r.bottom() - (x0 - x)}, {x1, r.bottom() - (x1 - x)}, colour,
+                    1.2f);
+    }
+    if (hatch != Hatch::rising) {
+      list->AddLine({x0, r.y + (x0 - x)}, {x1, r.y + (x1 - x)}, colour, 1.2f);
+    }
   }
 }
 
@@ -212,6 +218,7 @@ bool Ui::button(const char* id, const Rect& r, std::string_view label, bool acti
 
 void Ui::tooltip(std::string_view text) const {
   if (covered || !ImGui::IsItemHovered()) return;
+  want_glyphs(fonts, *fonts.get(Type::body), text);
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, {10, 7});
   ImGui::PushStyleColor(ImGuiCol_PopupBg, theme.raised);
   ImGui::PushStyleColor(ImGuiCol_Border, theme.line);

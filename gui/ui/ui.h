@@ -30,6 +30,9 @@ struct Rect {
   Rect take_right(float width);
 };
 
+/// The direction of stripes: adjacent causes of waiting differ in it.
+enum class Hatch : uint8_t { rising, falling, crossed };
+
 /// The drawing context for one frame and window, passed to panels by reference. Like
 /// ImGui, not thread-safe.
 class Ui {
@@ -61,7 +64,7 @@ class Ui {
   void frame(const Rect& r, ImU32 colour, float rounding = 0, float width = 1) const;
   /// Draws diagonal stripes, for time or room that is taken but in which nothing
   /// happens.
-  void hatch(const Rect& r, ImU32 colour) const;
+  void hatch(const Rect& r, ImU32 colour, Hatch hatch = Hatch::rising) const;
   /// Draws a panel with a title bar; returns the area inside.
   Rect card(const Rect& r, std::string_view title, std::string_view note = {}) const;
   /// Draws a bar filled up to `share`; if `solid` is false, outlines the filled part.

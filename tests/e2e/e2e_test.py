@@ -276,10 +276,12 @@ class Commands(TempTest):
     def test_demo(self):
         text, _ = run("demo", "--data", self.make_set(), "--out", self.path("out"),
                       "-b", 16, "--steps", 1)
-        for part in ("measured", "emulated", "replicate", "device 3", "clock",
-                     "not add up", "Emulated: each kernel takes its CPU time",
-                     "peak memory"):
+        for part in ("measured", "emulated", "replicate", "device 3", "not add up",
+                     "Emulated: each kernel takes its CPU time", "peak memory"):
             self.assertIn(part, text)
+        self.assertRegex(text, r"What 4 devices give: .+\nWhat takes the rest: .+\n"
+                               r"What would help: .+\n\n +measured on this machine")
+        self.assertNotIn("no conclusion", text)  # the lesson says it
         rows = {line.split()[0]: line.split() for line in text.splitlines() if line}
         self.assertEqual(rows["forward"][3], "–")  # DataParallel's, measured
         made = os.listdir(self.path("out"))

@@ -75,6 +75,17 @@ class Pictures(TempTest):
         self.assertEqual(png_size(self.path("f0001.png")), (640, 480))
         self.assertFalse(os.path.exists(self.path("f0002.png")))
 
+    def test_a_film_of_the_stage_alone_ends_with_numbers(self):
+        for size, pixels in ([], (1280, 720)), (["--size", "540x540"], (540, 540)):
+            run("view", SINGLE, "--film", "--seconds", "0.2", "--fps", "1", *size,
+                "--video", self.path("c%04d.png"))
+            self.assertEqual(png_size(self.path("c0000.png")), pixels)
+            self.assertTrue(os.path.exists(self.path("c0005.png")))
+            self.assertFalse(os.path.exists(self.path("c0006.png")))
+            with open(self.path("c0000.png"), "rb") as stage:
+                with open(self.path("c0005.png"), "rb") as numbers:
+                    self.assertNotEqual(stage.read(), numbers.read())
+
     def test_what_is_wrong_is_said(self):
         for words, code, says in [
                 (["/nowhere.json"], 1, "/nowhere.json"),
@@ -91,6 +102,7 @@ class Pictures(TempTest):
                 ([DP, "--compare"], 2, "compare"),
                 ([DP, "--fps", "10"], 2, "; fix: add --video"),
                 ([DP, "--pace", "even"], 2, "; fix: add --video"),
+                ([DP, SINGLE, "--compare", "--film"], 2, "; fix: leave out"),
                 ([DP, SINGLE, "--compare", "--why"], 2, "; fix: leave out"),
                 ([DP, SINGLE, "--compare", "--overlap"], 2, "; fix: leave out"),
                 ([DP, SINGLE, "--compare", "--pipeline"], 2, "; fix: leave out")]:

@@ -88,11 +88,11 @@ TEST(Advice, OfPipelinesAsksForMicroBatchesOrAnotherSplit) {
   StepSummary step = step_of({{Spent::imbalance, 600}});
   auto pipeline = std::make_shared<Pipeline>();
   pipeline->times[Slot::fill] = 300;
-  pipeline->times[Slot::imbalance] = 200;
+  pipeline->times[Slot::uneven] = 200;
   step.pipeline = pipeline;
   const Summary two = two_devices("model-parallel");
   EXPECT_TRUE(says(help_sentence(step, two), "More micro-batches"));
-  pipeline->times[Slot::imbalance] = 400;
+  pipeline->times[Slot::uneven] = 400;
   EXPECT_TRUE(says(help_sentence(step, two), "--split auto"));
 }
 
@@ -128,6 +128,20 @@ TEST(Advice, ADisturbedMeasurementGivesARemedyWithoutABound) {
   EXPECT_FALSE(says(said, "at most")) << said;
   disturbed.train.steps.back().kernel_cpu = 200;
   EXPECT_TRUE(says(help_sentence(step, disturbed), "at most 1.33x"));
+}
+
+// Beside the sentence about one step, that about all names the cause alone.
+TEST(Advice, IsGivenOnceBesideTheCause) {
+  Summary dp = two_devices("dp");
+  StepSummary step = step_of({{Spent::reduce, 500}}, {{"backward", 1'000}});
+  step.split.devices[0].spent = step.split.spent;
+  dp.train.steps = {step};
+  const std::string_view remedy = words_of(Remedy::ddp);
+  const std::string cause = limiting_cause(dp);
+  EXPECT_TRUE(says(cause, "summing the gradients")) << cause;
+  EXPECT_EQ(cause.find(remedy), std::string::npos) << cause;
+  EXPECT_EQ(cause + std::string(remedy), limiting_sentence(dp));
+  EXPECT_NE(help_sentence(step, dp).find(remedy), std::string::npos);
 }
 
 TEST(Advice, WithoutAPathNothingIsSaid) {

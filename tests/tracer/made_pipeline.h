@@ -53,6 +53,7 @@ class PipelineMaker {
       add_pass(*action, ts);
       ts += options_.launch;
     }
+    wait_for_devices(ts);
     describe_step();
     sort_events(trace_.events);
     return std::move(trace_);
@@ -108,6 +109,13 @@ class PipelineMaker {
                        {"devices", devices}};
   }
 
+  /// The host waits until the last kernel of each device has ended.
+  void wait_for_devices(int64_t ts) {
+    const int64_t end = origin_ + in_ns(plan::makespan(times_));
+    Event& sync = add("sync", "synchronize", 0, 0, ts, end - ts);
+    for (const auto& [device, kernel] : last_kernel_) sync.waits_for.push_back(kernel);
+  }
+
   void describe_step() {
     Json devices = Json::array();
     for (const auto& [stage, device] : device_of_) devices.push_back(device);
@@ -143,7 +151,14 @@ class PipelineMaker {
       if (i == 0 && options_.queued > 0) {
         args["queued_us"] = static_cast<double>(options_.queued) / 1000;
       }
-      add("kernel", "conv2d", device + 1, 0, from, to - from, args).op = op;
+      Event& kernel = add("kernel", "conv2d", device + 1, 0, from, to - from, args);
+      kernel.op = op;
+      if (const auto input = sent_.find({forward, action.stage, action.micro_batch});
+          i == 0 && action.op != plan::PipelineOp::weight_backward &&
+          input != sent_.end()) {
+        kernel.deps = {input->second};
+      }
+      last_kernel_[device] = kernel.id;
     }
     send(action, device, end, op);
     if (options_.with_bytes) count_bytes(action, device, ts);
@@ -154,19 +169,24 @@ class PipelineMaker {
     if (action.op == plan::PipelineOp::weight_backward) return;
     const int stage = action.stage + (forward ? 1 : -1);
     const auto to = device_of_.find(stage);
-    if (to == device_of_.end() || to->second == from || costs_.latency == 0) return;
-    add("copy", "to", to->second + 1, 1, ts, in_ns(costs_.latency),
-        {{"rank", 0},
-         {"device", to->second},
-         {"stream", 1},
-         {"why", forward ? "activation" : "activation_grad"},
-         {"stage", stage},
-         {"micro_batch", action.micro_batch},
-         {"src", from},
-         {"dst", to->second},
-         {"phase", forward ? "forward" : "backward"},
-         {"bytes", 1'048'576}})
-        .op = op;
+    if (to == device_of_.end()) return;
+    int64_t& sent = sent_[{forward, stage, action.micro_batch}];
+    sent = last_kernel_.at(from);
+    if (to->second == from || costs_.latency == 0) return;
+    Event& copy = add("copy", "to", to->second + 1, 1, ts, in_ns(costs_.latency),
+                      {{"rank", 0},
+                       {"device", to->second},
+                       {"stream", 1},
+                       {"why", forward ? "activation" : "activation_grad"},
+                       {"stage", stage},
+                       {"micro_batch", action.micro_batch},
+                       {"src", from},
+                       {"dst", to->second},
+                       {"phase", forward ? "forward" : "backward"},
+                       {"bytes", 1'048'576}});
+    copy.op = op;
+    copy.deps = {sent};
+    sent = copy.id;
   }
 
   void count_bytes(const plan::PipelineAction& action, int64_t device, int64_t ts) {
@@ -185,7 +205,10 @@ class PipelineMaker {
   const std::vector<std::vector<plan::TimedAction>> times_;
   std::map<int, int64_t> device_of_;  ///< stage → device
   std::set<int> micro_batches_;
-  std::map<int64_t, int64_t> live_;
+  std::map<int64_t, int64_t> live_, last_kernel_;  ///< by device
+  /// By direction, receiving stage and micro-batch: the task that ends when it is
+  /// there.
+  std::map<std::tuple<bool, int, int>, int64_t> sent_;
   int64_t origin_ = 0, last_id_ = 0;
   Trace trace_;
 };
@@ -212,7 +235,9 @@ inline std::shared_ptr<const Pipeline> grid_of(const Trace& trace) {
   const Lanes lanes(trace);
   const PipelineReader reader(trace, lanes);
   const auto steps = join_ranks(find_steps(trace, lanes));
-  return steps.empty() ? nullptr : reader.of(steps[0]);
+  if (steps.empty()) return nullptr;
+  std::vector<DevicePieces> pieces = Splitter(trace, lanes).pieces(steps[0]);
+  return reader.of(steps[0], pieces);
 }
 
 }  // namespace lockstep::tracer::testing

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <numeric>
+#include <sstream>
 
 #include "tracer/analysis/steps.h"
 
@@ -120,21 +121,102 @@ TEST(Speedup, ComparesOnlyWhatIsComparable) {
   EXPECT_FALSE(divide_speedup(other, single)) << "no longest path";
 }
 
-TEST(Speedup, SaysHowHardwareChangesIt) {
-  Summary dp = one_device(), ddp = one_device();
-  dp.train.ports = {{kHost, {1, 900'000'000}}, {0, {130, 134'000'000}}, {1, {50, 44}}};
-  ddp.train.ports = {{0, {67'000'000, 66'000'000}}, {1, {66'000'000, 67'000'000}}};
-  const Scaling scaling{{4, 213, {}}, {4, 48, {}}, {4, 98, {}}};
+/// Three runs that move these bytes, and their speedups on three kinds of hardware.
+struct Lesson {
+  Lesson() {
+    dp.train.ports = {{kHost, {1, 900'000'000}}, {0, {130'000'000, 134'000'000}}};
+    ddp.train.ports = {{0, {67'000'000, 66'000'000}}, {1, {66'000'000, 67'000'000}}};
+  }
+  std::string said() const {
+    return scaling_lesson({single, dp, ddp, of_dp, of_ddp, "13 TFLOP/s", 12, 120});
+  }
+  std::string line(size_t number) const {
+    std::istringstream lines(said());
+    std::string line;
+    for (size_t i = 0; i < number; ++i) std::getline(lines, line);
+    return line;
+  }
+  Summary single = one_device(), dp = of_devices(4, {{"backward", 400}}), ddp = dp;
+  std::optional<Scaling> of_dp = Scaling{{4, 240, {}},
+                                         {4,
+                                          50,
+                                          {{"host", 0, 180},
+                                           {"smaller kernels", 0, 30},
+                                           {"reduce", 0, 80},
+                                           {"replicate", 0, 40},
+                                           {"wake-ups", 0, 25},
+                                           {"gather", 0, -5}}},
+                                         {4, 90, {}}};
+  std::optional<Scaling> of_ddp = Scaling{{4, 218, {}}, {4, 80, {}}, {4, 102, {}}};
+};
+
+TEST(ScalingLesson, SaysWhatDevicesGiveWhatTakesItAndWhatHelps) {
   EXPECT_EQ(
-      scaling_sentences(dp, ddp, scaling),
-      "In each step, DataParallel moves 134 MB out of device 0 and 130 B into it; "
-      "DistributedDataParallel moves 67.0 MB out of device 1, its busiest, and "
-      "66.0 MB into it. With faster devices, DataParallel falls from 2.13x to "
-      "0.48x; with faster links as well, it rises from 0.48x to 0.98x.");
-  const Scaling unchanged{{4, 213, {}}, {4, 213, {}}, {4, 200, {}}};
-  const std::string text = scaling_sentences(dp, ddp, unchanged);
-  EXPECT_NE(text.find("DataParallel stays at 2.13x"), std::string::npos) << text;
-  EXPECT_NE(text.find("it falls from 2.13x to 2.00x"), std::string::npos) << text;
+      Lesson().said(),
+      "What 4 devices give: with DataParallel, 2.40x one device if each is as fast as "
+      "a "
+      "core here, 0.50x if they are GPUs (13 TFLOP/s); links of 12 GB/s.\n"
+      "What takes the rest: on the GPUs, 1.15x goes to sending the model out of device "
+      "0 "
+      "(134 MB a step) and summing the gradients there (130 MB); 1.80x to the host, "
+      "which launches the kernels; 0.30x to smaller kernels; 0.25x to other causes.\n"
+      "What would help: DistributedDataParallel, 0.80x; links of 120 GB/s, 0.90x; "
+      "both, 1.02x; larger batches, with less to launch per image.\n");
+}
+
+TEST(ScalingLesson, NamesTheSharingBeforeSmallerKernels) {
+  Lesson lesson;
+  lesson.of_dp->faster_devices = {
+      4, 100, {{"smaller kernels", 0, 250}, {"reduce", 0, 50}}};
+  EXPECT_EQ(
+      lesson.line(2),
+      "What takes the rest: on the GPUs, 0.50x goes to sending the model out of "
+      "device 0 (134 MB a step) and summing the gradients there (130 MB); 2.50x to "
+      "smaller kernels.");
+  EXPECT_EQ(lesson.line(3).find("larger batches"), std::string::npos)
+      << "the host takes nothing";
+  lesson.of_dp->faster_devices = {4, 400, {}};
+  EXPECT_EQ(lesson.line(2), "What takes the rest: on the GPUs, nothing is missing.");
+}
+
+TEST(ScalingLesson, NamesAsHelpOnlyWhatIsFaster) {
+  Lesson lesson;
+  lesson.of_ddp->faster_devices.hundredths = 50;
+  lesson.of_dp->faster_devices.losses.clear();
+  EXPECT_EQ(lesson.line(3), "What would help: links of 120 GB/s, 0.90x; both, 1.02x.");
+  lesson.of_ddp->faster_links.hundredths = 49;
+  lesson.of_dp->faster_links.hundredths = 20;
+  EXPECT_EQ(lesson.line(3),
+            "What would help: nothing of DistributedDataParallel, 0.50x; links of 120 "
+            "GB/s, 0.20x; both, 0.49x.");
+}
+
+TEST(ScalingLesson, OfADisturbedMeasurementOnlyTheBytesAreSaid) {
+  for (Summary Lesson::* run : {&Lesson::single, &Lesson::dp, &Lesson::ddp}) {
+    Lesson lesson;
+    Summary& disturbed = lesson.*run;
+    disturbed.clock = "measured";
+    disturbed.train.steps[0].kernel_wall = 2 * disturbed.train.steps[0].kernel_cpu;
+    EXPECT_EQ(
+        lesson.said(),
+        "What 4 devices give: unknown. Kernels took 2.0 times their CPU time, so "
+        "other programs (or this run's loading threads) used the cores; repeat "
+        "when they are idle.\n"
+        "What takes the rest: in each step, DataParallel sends 134 MB out of "
+        "device 0 and 130 MB into it, however fast the devices are; 134 MB take "
+        "11.2 ms at 12 GB/s.\n"
+        "What would help: DistributedDataParallel, which sends 67.0 MB out of "
+        "device 1, its busiest, while backward runs; links of 120 GB/s, where 134 "
+        "MB take 1.12 ms.\n");
+  }
+}
+
+TEST(ScalingLesson, SaysNothingOfOneDeviceOrWithoutSpeedups) {
+  Lesson unknown, alone;
+  unknown.of_ddp.reset();
+  alone.dp = one_device();
+  EXPECT_EQ(unknown.said(), "");
+  EXPECT_EQ(alone.said(), "");
 }
 
 /// The sentence for four devices whose path spends `nanoseconds` of 1000 in `what`.

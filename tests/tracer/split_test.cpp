@@ -68,7 +68,8 @@ Trace relay() {
 Split split_of(const Trace& trace) {
   const Lanes lanes(trace);
   const auto steps = join_ranks(find_steps(trace, lanes));
-  return steps.empty() ? Split() : Splitter(trace, lanes).of(steps[0]);
+  return steps.empty() ? Split()
+                       : split_of(steps[0], Splitter(trace, lanes).pieces(steps[0]));
 }
 
 SpentTimes times(std::initializer_list<std::pair<Spent, int64_t>> list) {

@@ -58,7 +58,7 @@ Remedy remedy_for_bubble(const std::vector<const Pipeline*>& pipelines) {
   for (const Pipeline* pipeline : pipelines) {
     const SlotTimes& times = pipeline->times;
     of_schedule += times[Slot::fill] + times[Slot::drain] + times[Slot::order];
-    of_stages += times[Slot::imbalance];
+    of_stages += times[Slot::uneven];
   }
   return of_schedule >= of_stages ? Remedy::micro_batches : Remedy::another_split;
 }

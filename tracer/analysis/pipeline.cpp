@@ -29,8 +29,13 @@ bool is_null(const Trace& trace) {
 class Builder {
  public:
   Builder(const Trace& trace, const Lanes& lanes, const Index& index,
-          const Ranges& ranges, const Step& step)
-      : trace_(trace), lanes_(lanes), index_(index), ranges_(ranges), step_(step) {
+          const Ranges& ranges, const Step& step, std::vector<DevicePieces>& pieces)
+      : trace_(trace),
+        lanes_(lanes),
+        index_(index),
+        ranges_(ranges),
+        step_(step),
+        pieces_(pieces) {
     grid_.processor = processor_of(trace.lockstep);
     findings_.imported = trace.lockstep.contains(top::imported);
   }
@@ -43,6 +48,7 @@ class Builder {
     if (grid_.passes.empty()) return nullptr;
     order_work();
     describe();
+    take_pieces();
     explain(grid_, findings_);
     return std::make_shared<const Pipeline>(std::move(grid_));
   }
@@ -277,6 +283,15 @@ class Builder {
     }
   }
 
+  void take_pieces() {
+    for (const PipelineDevice& device : grid_.devices) {
+      const auto own = std::ranges::find_if(pieces_, [&](const DevicePieces& pieces) {
+        return pieces.rank == device.rank && pieces.device == device.device;
+      });
+      findings_.spent.push_back(own == pieces_.end() ? nullptr : &*own);
+    }
+  }
+
   void take_memory() {
     for (const Event& event : trace_.events) {
       if (event.ph != 'C' || event.name != names::memory) continue;
@@ -296,6 +311,7 @@ class Builder {
   const Index& index_;
   const Ranges& ranges_;
   const Step& step_;
+  std::vector<DevicePieces>& pieces_;
   Pipeline grid_;
   Findings findings_;
   std::map<uint32_t, uint32_t> pass_of_range_;
@@ -337,10 +353,11 @@ PipelineReader::PipelineReader(const Trace& trace, const Lanes& lanes)
     : known_(std::make_unique<const Known>(trace, lanes)) {}
 PipelineReader::~PipelineReader() = default;
 
-std::shared_ptr<const Pipeline> PipelineReader::of(const Step& step) const {
+std::shared_ptr<const Pipeline> PipelineReader::of(
+    const Step& step, std::vector<DevicePieces>& pieces) const {
   if (!known_->index) return nullptr;
   return grid::Builder(known_->trace, known_->lanes, *known_->index, known_->ranges,
-                       step)
+                       step, pieces)
       .take();
 }
 

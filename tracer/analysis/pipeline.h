@@ -2,20 +2,16 @@
 // ran from when to when, and why it did nothing in between.
 //
 // The grid lasts from the first pass's first kernel to the end of the last kernel of
-// any pass. Each moment of each device in it belongs to one class, in this order:
+// any pass. Each moment of each device in it belongs to one class:
 //   1. A kernel runs: `pass`, if an action of the schedule launched it; else `other`.
-//   2. Before a kernel of a pass whose input has arrived, or that does not wait for it:
-//      until the host launches the next kernel, `host`; while that waits for one of the
-//      machine's cores, `core`, or for its GPU, `gpu`; the rest is `wake_ups`.
-//   3. The input was computed, but is not here: until its copy is launched, `host`;
-//   then
-//      `link`.
-//   4. The input is not computed yet: if its device does nothing at that moment, the
-//      device's own cause. If that computes, the wait is one of the schedule's: as long
-//      as it would be if all stages were equally fast and links free, `fill` (before
-//      the device's first backward pass), `drain` (after its last forward pass) or
-//      `order` (in between); beyond that, `imbalance`. After its last pass a device
-//      waits for the last pass of all.
+//   2. Else the device's class in the division of the step (split.h): `core`, `gpu`,
+//      `host`, `wake_ups` and `unknown` are the same there. Where that is unknown, as
+//      in imports, the schedule says what the next pass waits for.
+//   3. A wait for another device, which is `imbalance` there, is divided: as long as it
+//      would be if all stages were equally fast and links free, `fill` (before the
+//      device's first backward pass), `drain` (after its last forward pass) or `order`
+//      (in between); beyond that, as long as it would be without delays, `uneven`; the
+//      rest is `knock_on`. After its last pass a device waits for the last pass of all.
 #pragma once
 
 #include <array>
@@ -26,7 +22,7 @@
 #include <vector>
 
 #include "engine/plan/pipeline.h"
-#include "tracer/analysis/steps.h"
+#include "tracer/analysis/split.h"
 #include "tracer/format/processor.h"
 
 namespace lockstep::tracer {
@@ -36,7 +32,7 @@ enum class Slot : uint8_t {
   fill,
   drain,
   order,
-  imbalance,
+  uneven,
   knock_on,
   link,
   host,
@@ -118,8 +114,8 @@ struct Pipeline {
   std::vector<PipelineStage> stages;
   SlotTimes times;  ///< of all devices; `times.sum()` is devices x the grid's length
   /// The bubble's share if all stages were equally fast and links free. Unset if passes
-  /// are missing (the file of one rank only): `fill` and `drain` then contain
-  /// `imbalance`.
+  /// are missing (the file of one rank only): nothing divides the waits then, and
+  /// `fill`, `drain` and `order` contain `uneven` and `knock_on`.
   std::optional<double> ideal;
 
   int64_t length() const { return end - begin; }
@@ -135,8 +131,10 @@ class PipelineReader {
   ~PipelineReader();
 
   /// Returns the pipeline of a step, of one rank or joined (see join_ranks); nullptr if
-  /// it has none, or if times mean nothing (devices of type null).
-  std::shared_ptr<const Pipeline> of(const Step& step) const;
+  /// it has none, or if times mean nothing (devices of type null). `pieces` are the
+  /// step's (Splitter::pieces); gives those the class of the grid that were unknown.
+  std::shared_ptr<const Pipeline> of(const Step& step,
+                                     std::vector<DevicePieces>& pieces) const;
 
  private:
   struct Known;

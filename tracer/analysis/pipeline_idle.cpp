@@ -1,5 +1,6 @@
-// Why a device of a pipeline does nothing: follows what its next pass waits for. Works
-// on what ended first, so that the causes of a device that is waited for are known.
+// Why a device of a pipeline does nothing: what the division of the step says or, where
+// that is unknown, what its next pass waits for by the schedule. Works on what ended
+// first, so that the causes of a device that is waited for are known.
 #include <algorithm>
 #include <utility>
 
@@ -8,6 +9,9 @@
 namespace lockstep::tracer {
 
 const SlotWords& words_of(Slot slot) {
+  const auto same = [](Spent spent) {
+    return SlotWords{words_of(spent).name, words_of(spent).rule};
+  };
   static const std::array<SlotWords, kSlots> words = {{
       {"passes", "a kernel of a pass runs"},
       {"fill",
@@ -17,20 +21,20 @@ const SlotWords& words_of(Slot slot) {
        "its forward passes are over, and it waits for backward passes of others"},
       {"order",
        "the order in which passes were queued lets it wait for another device"},
-      {"imbalance",
+      {"uneven stages",
        "it waits for another device's passes longer than with equally fast stages"},
       {"knock-on",
        "it waits for a device that is late: links, cores, a GPU or the host delayed "
        "it"},
-      {"link", "its input is computed, and on its way between the devices"},
-      {"host", "its input is there, but the host has not launched its next kernel"},
-      {kWaitingForCore, waiting_rule(Processor::cores)},
-      {kWaitingForGpu, waiting_rule(Processor::gpus)},
-      {"wake-ups",
-       "all that was awaited has ended; a thread or a stream still wakes up"},
-      {"other work",
+      {"link",
+       "its input is on its way, or its output is, and no kernel runs or could start"},
+      same(Spent::host),
+      same(Spent::core),
+      same(Spent::gpu),
+      same(Spent::wake_ups),
+      {"outside passes",
        "it runs what belongs to no pass: the loss, the optimizer, copies"},
-      {"unknown", "the trace does not say what the device waited for"},
+      same(Spent::unknown),
   }};
   return words[static_cast<size_t>(slot)];
 }
@@ -44,6 +48,53 @@ namespace {
 
 using plan::PipelineAction;
 using plan::PipelineOp;
+
+/// Returns the slot for a class of the step's division; std::nullopt if the schedule
+/// has to say it.
+std::optional<Slot> slot_of(Spent spent) {
+  switch (spent) {
+    case Spent::core:
+      return Slot::core;
+    case Spent::gpu:
+      return Slot::gpu;
+    case Spent::activations:
+    case Spent::collectives:
+      return Slot::link;
+    case Spent::imbalance:
+      return kComputes;
+    case Spent::lock:
+    case Spent::loader:
+    case Spent::host:
+      return Slot::host;
+    case Spent::wake_ups:
+      return Slot::wake_ups;
+    case Spent::undivided:
+    case Spent::unknown:
+      return std::nullopt;
+    default:
+      return Slot::other;
+  }
+}
+
+/// Returns the class of an idle slot that the schedule found.
+Spent spent_of(Slot slot) {
+  switch (slot) {
+    case Slot::link:
+      return Spent::activations;
+    case Slot::host:
+      return Spent::host;
+    case Slot::core:
+      return Spent::core;
+    case Slot::gpu:
+      return Spent::gpu;
+    case Slot::wake_ups:
+      return Spent::wake_ups;
+    case Slot::unknown:
+      return Spent::unknown;
+    default:
+      return Spent::imbalance;
+  }
+}
 
 class Causes {
  public:
@@ -111,9 +162,9 @@ class Causes {
     }
   }
 
-  /// Moves `at_` to `to`, at most to the end of the gap.
+  /// Moves `at_` to `to`, at most to the end of the gap, or of what is explained.
   void until(int64_t to, Slot slot) {
-    to = std::min(to, gap_->end);
+    to = std::min({to, gap_->end, limit_});
     if (to <= at_) return;
     put(gap_->device, at_, to, slot, gap_->next);
     at_ = to;
@@ -122,17 +173,52 @@ class Causes {
   void explain_gap(const Part& gap) {
     gap_ = &gap;
     at_ = gap.begin;
+    const DevicePieces* step = findings_.spent[gap.device];
+    if (findings_.imported || step == nullptr) return by_schedule(gap.end);
+    const int64_t arrived = arrival_of_input();
+    auto piece = std::ranges::upper_bound(step->pieces, at_, {}, &SpentPiece::end);
+    for (; piece != step->pieces.end() && at_ < gap.end; ++piece) {
+      const std::optional<Slot> slot = slot_of(piece->spent);
+      if (!slot) {
+        by_schedule(std::min(piece->end, gap.end));
+        continue;
+      }
+      const bool waits = slot == kComputes && gap.work != nullptr && gap.work->awaits;
+      if (waits) until(std::min(piece->end, arrived), kComputes);
+      until(piece->end, waits ? kQueued : *slot);
+    }
+    by_schedule(gap.end);
+  }
+
+  /// Explains the gap until `end` by what its next pass needs.
+  void by_schedule(int64_t end) {
+    limit_ = end;
+    const Part& gap = *gap_;
     if (gap.work == nullptr) {  // after the device's last kernel
       until_done(last_pass());
-      return until(gap.end, Slot::unknown);
+      until(end, Slot::unknown);
+    } else {
+      if (gap.next != kNoPass) until_input(gap.next);
+      until(gap.work->launched, Slot::host);
+      if (gap.work->awaits) until_queued(*gap.work->awaits);
+      until(gap.work->begin - gap.work->queued,
+            findings_.imported ? Slot::unknown : Slot::wake_ups);
+      const Slot queued = grid_.processor == Processor::cores ? Slot::core : Slot::gpu;
+      until(end, gap.work->queued > 0 ? queued : Slot::unknown);
     }
-    if (gap.next != kNoPass) until_input(gap.next);
-    until(gap.work->launched, Slot::host);
-    if (gap.work->awaits) until_queued(*gap.work->awaits);
-    until(gap.work->begin - gap.work->queued,
-          findings_.imported ? Slot::unknown : Slot::wake_ups);
-    const Slot queued = grid_.processor == Processor::cores ? Slot::core : Slot::gpu;
-    until(gap.end, gap.work->queued > 0 ? queued : Slot::unknown);
+    limit_ = INT64_MAX;
+  }
+
+  /// Returns when the input of the gap's next pass is on its device: INT64_MIN if it
+  /// needs none, INT64_MAX if that is not known.
+  int64_t arrival_of_input() const {
+    if (gap_->next == kNoPass) return INT64_MAX;
+    const std::optional<Parcel> input = input_of(gap_->next);
+    if (!input) return INT64_MIN;
+    const auto link = findings_.links.find(*input);
+    if (link != findings_.links.end()) return link->second.end;
+    const auto maker = made_.find(maker_of(*input));
+    return maker == made_.end() ? INT64_MAX : grid_.passes[maker->second].end;
   }
 
   uint32_t last_pass() const {
@@ -143,23 +229,34 @@ class Causes {
     return last;
   }
 
+  /// Returns what a pass receives from another stage, if anything.
+  std::optional<Parcel> input_of(uint32_t pass) const {
+    const PipelineAction& action = grid_.passes[pass].action;
+    const bool forward = action.op == PipelineOp::forward;
+    const bool first = action.stage == (forward ? 0 : findings_.last_stage);
+    if (action.op == PipelineOp::weight_backward || first) return std::nullopt;
+    return Parcel(forward, action.stage, action.micro_batch);
+  }
+
+  /// Returns the key in `made_` of the pass that computes a parcel.
+  static Parcel maker_of(const Parcel& parcel) {
+    const auto& [forward, stage, micro_batch] = parcel;
+    return {forward, stage + (forward ? -1 : 1), micro_batch};
+  }
+
   /// Explains the gap until the input of `pass` has arrived. A kernel that starts
   /// earlier does not wait for it.
   void until_input(uint32_t pass) {
-    const PipelineAction& action = grid_.passes[pass].action;
-    const bool forward = action.op == PipelineOp::forward;
-    if (action.op == PipelineOp::weight_backward) return;
-    if (action.stage == (forward ? 0 : findings_.last_stage)) return;
-    const int from = action.stage + (forward ? -1 : 1);
-    const auto maker = made_.find(Parcel(forward, from, action.micro_batch));
+    const std::optional<Parcel> input = input_of(pass);
+    if (!input) return;
+    const auto maker = made_.find(maker_of(*input));
     if (maker == made_.end()) {
       if (gap_->inside) return;
       return until(gap_->work->begin - gap_->work->queued, Slot::unknown);
     }
     if (grid_.passes[maker->second].end > gap_->end) return;
     until_done(maker->second);
-    const auto link =
-        findings_.links.find(Parcel(forward, action.stage, action.micro_batch));
+    const auto link = findings_.links.find(*input);
     if (link != findings_.links.end()) {
       until(link->second.launched, Slot::host);
       until(link->second.end, Slot::link);
@@ -210,20 +307,47 @@ class Causes {
   std::map<Parcel, uint32_t> made_;  ///< what was computed: by which pass
   std::vector<Part> parts_;
   const Part* gap_ = nullptr;
-  int64_t at_ = 0;
+  int64_t at_ = 0, limit_ = INT64_MAX;
 };
+
+/// Gives what the step's division did not know the class of the grid.
+void give_back(const PipelineDevice& device, bool imported, DevicePieces& step) {
+  std::vector<SpentPiece> pieces;
+  auto own = device.pieces.begin();
+  for (SpentPiece piece : step.pieces) {
+    const bool open = piece.spent != Spent::computing && piece.spent != Spent::other &&
+                      (imported || !slot_of(piece.spent));
+    while (piece.begin < piece.end) {
+      while (own != device.pieces.end() && own->end <= piece.begin) ++own;
+      const bool inside = own != device.pieces.end() && own->begin <= piece.begin;
+      const int64_t next = own == device.pieces.end() ? piece.end
+                           : inside                   ? own->end
+                                                      : own->begin;
+      const int64_t end = std::min(piece.end, next);
+      const bool idle = inside && own->slot != Slot::pass && own->slot != Slot::other;
+      pieces.push_back(
+          {piece.begin, end, idle && open ? spent_of(own->slot) : piece.spent});
+      piece.begin = end;
+    }
+  }
+  step.pieces = std::move(pieces);
+}
 
 }  // namespace
 
 void explain(Pipeline& pipeline, const Findings& findings) {
   Causes(pipeline, findings).find();
   divide_waits(pipeline, findings.last_stage);
-  for (PipelineDevice& device : pipeline.devices) {
+  for (size_t i = 0; i < pipeline.devices.size(); ++i) {
+    PipelineDevice& device = pipeline.devices[i];
+    if (findings.spent[i] != nullptr) {
+      give_back(device, findings.imported, *findings.spent[i]);
+    }
     for (const PipelinePiece& piece : device.pieces) {
       device.times[piece.slot] += piece.end - piece.begin;
     }
-    for (size_t i = 0; i < kSlots; ++i) {
-      pipeline.times.times[i] += device.times.times[i];
+    for (size_t k = 0; k < kSlots; ++k) {
+      pipeline.times.times[k] += device.times.times[k];
     }
   }
 }

@@ -65,6 +65,7 @@ struct Findings {
   std::map<Parcel, Link> links;
   /// Of an import, by device: when collectives run.
   std::vector<std::vector<std::pair<int64_t, int64_t>>> collectives;
+  std::vector<DevicePieces*> spent;  ///< by device of the grid; null if not known
   bool imported = false;
   int last_stage = 0;
 };
@@ -74,11 +75,12 @@ inline constexpr Slot kComputes = Slot::order;
 /// Waiting for the input of another pass, because its copy was queued before this one:
 /// in the end `order`.
 inline constexpr Slot kQueued = static_cast<Slot>(kSlots);
-/// Turns kComputes into `fill`, `drain`, `order`, `imbalance` and `knock_on`, and sets
+/// Turns kComputes into `fill`, `drain`, `order`, `uneven` and `knock_on`, and sets
 /// `ideal`.
 void divide_waits(Pipeline& pipeline, int last_stage);
 
-/// Fills in the pieces and the times of each device, and `ideal`.
+/// Fills in the pieces and the times of each device, and `ideal`. Gives the pieces of
+/// the step that were unknown the class of the grid.
 void explain(Pipeline& pipeline, const Findings& findings);
 
 }  // namespace lockstep::tracer::grid

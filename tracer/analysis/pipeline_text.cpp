@@ -17,8 +17,9 @@ constexpr size_t kMostStageRows = 16;  ///< longer lists end with "… and N mor
 
 constexpr const char* kPipelineLegend =
     "  Each moment of each device between the first and the last pass is in one class. "
-    "fill and drain:\n  as long as equally fast stages and free links would wait, too; "
-    "imbalance: what is longer.\n";
+    "fill, drain\n  and order: as long as equally fast stages and free links would "
+    "wait, too; uneven stages: what\n  is longer. All of these, and knock-on, are "
+    "imbalance above.\n";
 
 std::string counted(size_t count, const char* what, const char* ending = "s") {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : ending);
@@ -122,13 +123,12 @@ std::string bubble_text(const SlotTimes& times) {
 std::string pipelines_text(const std::vector<const Pipeline*>& steps) {
   std::vector<const Pipeline*> known;
   SlotTimes times;
-  int64_t length = 0;
   for (const Pipeline* step : steps) {
     if (step == nullptr) continue;
     known.push_back(step);
-    length += step->length();
     for (size_t i = 0; i < kSlots; ++i) times.times[i] += step->times.times[i];
   }
+  const auto count = static_cast<int64_t>(known.size());
   const int64_t whole = times.sum();
   if (known.empty() || whole <= 0) return {};
   const Pipeline& first = *known[0];
@@ -143,15 +143,16 @@ std::string pipelines_text(const std::vector<const Pipeline*>& steps) {
   }
   text += fmt::format(
       "  {} x {} = {}{}, of which\n", counted(first.devices.size(), "device"),
-      human_time(length), human_time(whole),
-      known.size() == 1 ? "" : fmt::format(" (in {} steps)", known.size()));
+      human_time(whole / count / static_cast<int64_t>(first.devices.size())),
+      human_time(whole / count),
+      count == 1 ? "" : fmt::format(" (mean of {} steps)", count));
   for (size_t i = 0; i < kSlots; ++i) {
     const int64_t time = times.times[i];
     if (time == 0) continue;
     const double share = static_cast<double>(time) / static_cast<double>(whole);
     text +=
         fmt::format("  {:<24}{:>10}{:>6}  {}\n", words_of(static_cast<Slot>(i)).name,
-                    human_time(time), percent(share), text_bar(share));
+                    human_time(time / count), percent(share), text_bar(share));
   }
   return text + kPipelineLegend + bubble_line(known, times) + stage_table(known);
 }

@@ -150,7 +150,6 @@ class Waits {
         name = names.of(n);
         planned = equal_ ? wait_in(*equal_, device, n) : INT64_MAX;
         uneven = real_ ? std::max<int64_t>(0, wait_in(*real_, device, n) - planned) : 0;
-        if (!equal_ && name == Slot::order) planned = 0, uneven = INT64_MAX;
       }
       int64_t at = piece.begin;
       const auto take = [&](Slot slot, int64_t& left) {
@@ -160,7 +159,7 @@ class Waits {
         at += own;
       };
       take(name, planned);
-      take(Slot::imbalance, uneven);
+      take(Slot::uneven, uneven);
       if (at < piece.end) pieces.push_back({at, piece.end, Slot::knock_on, piece.pass});
     }
     device.pieces = std::move(pieces);

@@ -149,14 +149,14 @@ std::string limit_of_one(const Summary& summary, double whole) {
   return "";
 }
 
-/// Returns the same of several devices, and what would help.
-std::string limit_of_several(const Summary& summary) {
+/// Returns the same of several devices, and what would help if `remedy` is true.
+std::string limit_of_several(const Summary& summary, bool remedy) {
   const StepGroup& train = summary.train;
   const Split split = train.mean_split();
   const auto cause = main_cause(split, train.mean_path(), train.pipelines(), summary);
   if (!cause || cause->of_time < kWorthMentioning) return "";
   return explain(cause->classes.front(), percent(cause->of_largest), summary) + "." +
-         std::string(words_of(cause->remedy));
+         std::string(remedy ? words_of(cause->remedy) : "");
 }
 
 /// Returns the CPU time (GPU time) of forward, loss and backward in a step, in ns.
@@ -301,7 +301,9 @@ std::string speedup_sentence(const Summary& summary, const Summary* single) {
       human_time(step));
 }
 
-std::string limiting_sentence(const Summary& summary, const Summary* single) {
+namespace {
+
+std::string limit_of(const Summary& summary, const Summary* single, bool remedy) {
   if (summary.null_devices) return fmt::format("{}.", kNullSentence);
   if (summary.imported) {
     return "An imported trace does not record what waited for what, so no bottleneck "
@@ -340,10 +342,20 @@ std::string limiting_sentence(const Summary& summary, const Summary* single) {
            "ranks make steps at their own pace, so no path leads through a step and no "
            "bottleneck is named.";
   }
-  const std::string text =
-      summary.devices == 1 ? limit_of_one(summary, whole) : limit_of_several(summary);
+  const std::string text = summary.devices == 1 ? limit_of_one(summary, whole)
+                                                : limit_of_several(summary, remedy);
   if (!text.empty()) return gained + clock + text;
   return gained + clock + nothing_stands_out(summary, single, exposed / whole) + ".";
+}
+
+}  // namespace
+
+std::string limiting_sentence(const Summary& summary, const Summary* single) {
+  return limit_of(summary, single, true);
+}
+
+std::string limiting_cause(const Summary& summary) {
+  return limit_of(summary, nullptr, false);
 }
 
 }  // namespace lockstep::tracer

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <set>
 
 #include "base/units.h"
 #include "tracer/format/keys.h"
@@ -143,26 +144,103 @@ std::string times(const Speedup& speedup) {
   return fmt::format("{:.2f}x", speedup.hundredths / 100.0);
 }
 
-/// Returns how the speedup changes: for example, "falls from 2.11x to 0.52x".
-std::string change(const Speedup& from, const Speedup& to) {
-  if (from.hundredths == to.hundredths) return "stays at " + times(to);
-  const char* verb = to.hundredths < from.hundredths ? "falls" : "rises";
-  return fmt::format("{} from {} to {}", verb, times(from), times(to));
+/// Returns what these causes take from the speedup, in 0.01x; 0 if they are a gain.
+int taken_by(const Speedup& speedup, const std::set<std::string>& causes) {
+  int sum = 0;
+  for (const SpeedupLoss& loss : speedup.losses) {
+    if (causes.contains(loss.what)) sum += loss.hundredths;
+  }
+  return std::max(0, sum);
+}
+
+int taken_by_sharing(const Speedup& dp) {
+  return taken_by(dp, {reasons::scatter, reasons::replicate, reasons::gather,
+                       reasons::grad_scatter, reasons::reduce});
+}
+int taken_by_host(const Speedup& speedup) { return taken_by(speedup, {"host"}); }
+
+/// Returns what takes DataParallel's speedup: first what it does to share the work.
+std::string what_takes(const Speedup& dp, const Summary& summary) {
+  const auto [device, port] = busiest_port(summary.train);
+  const int sharing = taken_by_sharing(dp), host = taken_by_host(dp);
+  const int kernels = taken_by(dp, {kSmallerKernels});
+  const int rest =
+      static_cast<int>(100 * dp.devices) - dp.hundredths - sharing - host - kernels;
+  const std::pair<int, std::string> parts[] = {
+      {sharing,
+       fmt::format("sending the model out of device {} ({} a step) and summing "
+                   "the gradients there ({})",
+                   device, human_bytes(port.out), human_bytes(port.in))},
+      {host, "the host, which launches the kernels"},
+      {kernels, "smaller kernels"},
+      {rest, "other causes"}};
+  std::string text;
+  for (const auto& [hundredths, what] : parts) {
+    if (hundredths < kWorthNaming) continue;
+    text += fmt::format("{}{:.2f}x {} {}", text.empty() ? "" : "; ", hundredths / 100.0,
+                        text.empty() ? "goes to" : "to", what);
+  }
+  return text.empty() ? "nothing is missing" : text;
+}
+
+/// Returns what is faster than DataParallel on the GPUs.
+std::string what_helps(const ScalingRuns& runs) {
+  const Scaling &dp = *runs.of_dp, &ddp = *runs.of_ddp;
+  const std::pair<const Speedup&, std::string> changes[] = {
+      {ddp.faster_devices, "DistributedDataParallel"},
+      {dp.faster_links, fmt::format("links of {} GB/s", runs.faster_gb_per_s)},
+      {ddp.faster_links, "both"}};
+  std::string helps, others;
+  for (const auto& [speedup, what] : changes) {
+    const bool faster = speedup.hundredths > dp.faster_devices.hundredths;
+    std::string& text = faster ? helps : others;
+    text += fmt::format("{}{}, {}", text.empty() ? "" : "; ", what, times(speedup));
+  }
+  if (helps.empty()) helps = "nothing of " + others;
+  const Speedup& gpus = dp.faster_devices;
+  const bool launches = taken_by_host(gpus) > taken_by_sharing(gpus);
+  return helps + (launches ? "; larger batches, with less to launch per image" : "");
+}
+
+/// Returns what holds whatever else the machine did: the bytes.
+std::string lesson_of_bytes(const ScalingRuns& runs, double wall_over_cpu) {
+  const auto [device, port] = busiest_port(runs.dp.train);
+  const auto [other, ring] = busiest_port(runs.ddp.train);
+  const auto sent = [bytes = static_cast<double>(port.out)](double gb_per_s) {
+    return human_time(std::llround(bytes / gb_per_s));
+  };
+  return fmt::format(
+      "What {} devices give: unknown. Kernels took {:.1f} times their CPU time, so "
+      "other programs (or this run's loading threads) used the cores; repeat when they "
+      "are idle.\n"
+      "What takes the rest: in each step, DataParallel sends {} out of device {} and "
+      "{} into it, however fast the devices are; {} take {} at {} GB/s.\n"
+      "What would help: DistributedDataParallel, which sends {} out of device {}, its "
+      "busiest, while backward runs; links of {} GB/s, where {} take {}.\n",
+      runs.dp.devices, wall_over_cpu, human_bytes(port.out), device,
+      human_bytes(port.in), human_bytes(port.out), sent(runs.gb_per_s), runs.gb_per_s,
+      human_bytes(ring.out), other, runs.faster_gb_per_s, human_bytes(port.out),
+      sent(runs.faster_gb_per_s));
 }
 
 }  // namespace
 
-std::string scaling_sentences(const Summary& dp, const Summary& ddp,
-                              const Scaling& scaling) {
-  const auto [device, port] = busiest_port(dp.train);
-  const auto [other, ring] = busiest_port(ddp.train);
+std::string scaling_lesson(const ScalingRuns& runs) {
+  if (runs.dp.devices < 2) return {};
+  double ratio = 0;
+  for (const Summary* run : {&runs.single, &runs.dp, &runs.ddp}) {
+    if (is_disturbed(*run)) ratio = std::max(ratio, wall_over_cpu(run->train));
+  }
+  if (ratio > 0) return lesson_of_bytes(runs, ratio);
+  if (!runs.of_dp || !runs.of_ddp) return {};
+  const Scaling& dp = *runs.of_dp;
   return fmt::format(
-      "In each step, DataParallel moves {} out of device {} and {} into it; "
-      "DistributedDataParallel moves {} out of device {}, its busiest, and {} into it. "
-      "With faster devices, DataParallel {}; with faster links as well, it {}.",
-      human_bytes(port.out), device, human_bytes(port.in), human_bytes(ring.out), other,
-      human_bytes(ring.in), change(scaling.here, scaling.faster_devices),
-      change(scaling.faster_devices, scaling.faster_links));
+      "What {} devices give: with DataParallel, {} one device if each is as fast as a "
+      "core here, {} if they are GPUs ({}); links of {} GB/s.\n"
+      "What takes the rest: on the GPUs, {}.\n"
+      "What would help: {}.\n",
+      runs.dp.devices, times(dp.here), times(dp.faster_devices), runs.gpu,
+      runs.gb_per_s, what_takes(dp.faster_devices, runs.dp), what_helps(runs));
 }
 
 }  // namespace lockstep::tracer

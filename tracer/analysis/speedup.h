@@ -43,16 +43,26 @@ std::optional<Speedup> divide_speedup(const Summary& ours, const Summary& single
 /// Returns, for example, "4.00x − 0.62 replicate − 0.31 smaller kernels = 3.07x".
 std::string speedup_line(const Speedup& speedup);
 
-/// DataParallel's speedup on three kinds of hardware.
+/// One mode's speedup on three kinds of hardware.
 struct Scaling {
   Speedup here;            ///< devices and links as emulated
   Speedup faster_devices;  ///< … faster devices, the same links
   Speedup faster_links;    ///< … faster devices and faster links
 };
 
-/// Returns what DataParallel (`dp`) and DistributedDataParallel (`ddp`) move through
-/// the busiest port in a step, and how DataParallel's speedup changes with hardware.
-std::string scaling_sentences(const Summary& dp, const Summary& ddp,
-                              const Scaling& scaling);
+/// One training on one device, with DataParallel and with DistributedDataParallel.
+struct ScalingRuns {
+  const Summary& single;  ///< as measured, like the next two
+  const Summary& dp;
+  const Summary& ddp;
+  std::optional<Scaling> of_dp, of_ddp;      ///< on the emulated clock
+  std::string gpu;                           ///< the faster devices: "13 TFLOP/s"
+  double gb_per_s = 0, faster_gb_per_s = 0;  ///< of the links
+};
+
+/// Returns three lines: what N devices give with DataParallel, what takes the rest, and
+/// what would help. If other programs disturbed a measurement, they tell only what
+/// follows from the bytes. "" for one device, and if a speedup is unknown.
+std::string scaling_lesson(const ScalingRuns& runs);
 
 }  // namespace lockstep::tracer

@@ -34,7 +34,9 @@ const SpentWords& words_of(Spent spent) {
        "no conclusion: in a collective whose messages the trace does not time, it "
        "transfers or waits for another rank"},
       {"other work", "copies to and from the host, memsets, kernels of other phases"},
-      {"imbalance", "it waits for another device that computes, or for another rank"},
+      {"imbalance",
+       "it waits for another device, which computes or waits for a core or the GPU, or "
+       "for another rank"},
       {"waiting for the lock", "a worker waits for the lock of the model they share"},
       {"loader", "the next batch is not ready: the host waits in the phase data"},
       {"host", "nothing is launched for the device: a host thread is still working"},
@@ -303,6 +305,23 @@ std::vector<Piece> pieces_of(const Track& track, int64_t begin, int64_t end) {
 }
 
 }  // namespace split
+
+Split split_of(const Step& step, const std::vector<DevicePieces>& devices) {
+  if (devices.empty()) return {};
+  Split split;
+  split.step = step.length();
+  split.known = true;
+  for (const DevicePieces& own : devices) {
+    DeviceSplit& device = split.devices.emplace_back(own.rank, own.device);
+    for (const SpentPiece& piece : own.pieces) {
+      device.spent[piece.spent] += piece.end - piece.begin;
+    }
+    for (size_t i = 0; i < kSpents; ++i) {
+      split.spent.times[i] += device.spent.times[i];
+    }
+  }
+  return split;
+}
 
 Split mean_split(const std::vector<const Split*>& splits) {
   if (splits.empty()) return {};

@@ -74,6 +74,17 @@ struct DeviceSplit {
   SpentTimes spent;  ///< `spent.sum()` is the step's length
 };
 
+/// What a device does, or what it waits for, from `begin` to `end`.
+struct SpentPiece {
+  int64_t begin = 0, end = 0;
+  Spent spent = Spent::unknown;
+};
+
+struct DevicePieces {
+  int64_t rank = 0, device = 0;
+  std::vector<SpentPiece> pieces;  ///< the whole step, without gaps
+};
+
 /// One step, or the mean of several.
 struct Split {
   int64_t step = 0;  ///< ns
@@ -91,14 +102,18 @@ class Splitter {
   Splitter(const Trace& trace, const Lanes& lanes);
   ~Splitter();
 
-  /// Splits one step, of one rank or joined (see join_ranks), from `begin` to
+  /// Divides one step, of one rank or joined (see join_ranks), from `begin` to
   /// `last_end`. Whatever the devices do in that time counts, also for other steps.
-  Split of(const Step& step) const;
+  /// Returns nothing where Split::known is false.
+  std::vector<DevicePieces> pieces(const Step& step) const;
 
  private:
   struct Waits;
   const std::unique_ptr<const Waits> waits_;
 };
+
+/// Adds up the pieces of a step. Unknown if there are none.
+Split split_of(const Step& step, const std::vector<DevicePieces>& devices);
 
 /// Returns the mean, rounded so that the classes still add up to devices x step.
 /// Unknown if there is none or one of them is unknown.

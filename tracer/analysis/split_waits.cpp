@@ -69,27 +69,32 @@ class StepSplit {
         imported_(imported),
         step_(step) {}
 
-  Split take() {
-    Split split;
-    split.step = step_.length();
-    split.known = split.step >= 0 && split.step <= kLongest &&
-                  tracks_.all().size() < size_t{1} << 16;
-    if (!split.known) return {};
+  std::vector<DevicePieces> take() {
+    const bool known = step_.length() >= 0 && step_.length() <= kLongest &&
+                       tracks_.all().size() < size_t{1} << 16;
+    if (!known) return {};
     for (const Track& track : tracks_.all()) {
       pieces_.push_back(pieces_of(track, step_.begin, step_.last_end));
     }
+    std::vector<DevicePieces> devices;
     for (size_t i = 0; i < pieces_.size(); ++i) {
       const Track& track = tracks_.all()[i];
-      spent_ = {};
+      spent_.clear();
       for (const Piece& piece : pieces_[i]) take_piece(track, piece);
-      split.devices.push_back({track.rank, track.device, spent_});
-      for (size_t s = 0; s < kSpents; ++s) split.spent.times[s] += spent_.times[s];
+      devices.push_back({track.rank, track.device, std::move(spent_)});
     }
-    return split;
+    return devices;
   }
 
  private:
-  void add(Spent spent, int64_t from, int64_t to) { spent_[spent] += to - from; }
+  void add(Spent spent, int64_t from, int64_t to) {
+    const bool same = !spent_.empty() && spent_.back().spent == spent;
+    if (same) {
+      spent_.back().end = to;
+    } else {
+      spent_.push_back({from, to, spent});
+    }
+  }
   auto adds(Spent spent) {
     return [this, spent](int64_t from, int64_t to) { add(spent, from, to); };
   }
@@ -257,7 +262,7 @@ class StepSplit {
   const bool imported_;
   const Step& step_;
   std::vector<std::vector<Piece>> pieces_;  ///< by track
-  SpentTimes spent_;                        ///< of the current device
+  std::vector<SpentPiece> spent_;           ///< of the current device
 };
 
 }  // namespace split
@@ -288,7 +293,7 @@ Splitter::Splitter(const Trace& trace, const Lanes& lanes)
     : waits_(std::make_unique<const Waits>(trace, lanes)) {}
 Splitter::~Splitter() = default;
 
-Split Splitter::of(const Step& step) const {
+std::vector<DevicePieces> Splitter::pieces(const Step& step) const {
   if (waits_->no_times) return {};
   return split::StepSplit(waits_->tracks, waits_->lanes, waits_->index, waits_->hosts,
                           waits_->imported, step)

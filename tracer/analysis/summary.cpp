@@ -206,8 +206,9 @@ std::vector<StepSummary> measure(const Trace& trace, const Lanes& lanes,
     measured[i] =
         StepMeter(steps[i], lanes, computing, emulated, group_of(steps[i], summary))
             .take();
-    measured[i].split = splitter.of(steps[i]);
-    measured[i].pipeline = pipelines.of(steps[i]);
+    std::vector<DevicePieces> pieces = splitter.pieces(steps[i]);
+    measured[i].pipeline = pipelines.of(steps[i], pieces);
+    measured[i].split = split_of(steps[i], pieces);
   }
   return measured;
 }
@@ -261,6 +262,27 @@ void take_assumptions(const Json& emulation, Summary& summary) {
   }
 }
 
+/// What the times are, if they were not measured.
+void take_emulation(const Trace& trace, Summary& summary) {
+  const auto emulation = trace.lockstep.find(top::emulation);
+  if (emulation != trace.lockstep.end()) {
+    summary.assumed = string_arg(*emulation, "assumed");
+    take_assumptions(*emulation, summary);
+    summary.as_measured = string_arg(*emulation, "durations") == values::measured;
+  }
+  const Json& devices = object_arg(trace.lockstep, top::emulated_devices);
+  summary.emulated_devices = string_arg(devices, "device");
+  if (!summary.emulated_devices.empty()) {
+    if (!summary.assumed.empty()) summary.assumed += "; of the recorded devices, ";
+    summary.assumed += string_arg(devices, "assumed");
+    summary.assumed_in_short.push_back(
+        emulation == trace.lockstep.end()
+            ? summary.assumed
+            : "recorded devices: each phase takes as long as was measured on a " +
+                  summary.emulated_devices + ", divided among its kernels");
+  }
+}
+
 std::string what_is_missing(const Trace& trace) {
   const auto partial = partial_of(trace);
   const bool said = trace.lockstep.contains(top::partial);
@@ -281,23 +303,7 @@ Summary summarize(const Trace& trace, Work& work, PathPieces* pieces) {
   take_devices(trace, summary);
   take_servers(trace, summary);
   take_rank(trace, summary);
-  const auto emulation = trace.lockstep.find(top::emulation);
-  if (emulation != trace.lockstep.end()) {
-    summary.assumed = string_arg(*emulation, "assumed");
-    take_assumptions(*emulation, summary);
-    summary.as_measured = string_arg(*emulation, "durations") == values::measured;
-  }
-  const Json& devices = object_arg(trace.lockstep, top::emulated_devices);
-  summary.emulated_devices = string_arg(devices, "device");
-  if (!summary.emulated_devices.empty()) {
-    if (!summary.assumed.empty()) summary.assumed += "; of the recorded devices, ";
-    summary.assumed += string_arg(devices, "assumed");
-    summary.assumed_in_short.push_back(
-        emulation == trace.lockstep.end()
-            ? summary.assumed
-            : "recorded devices: each phase takes as long as was measured on a " +
-                  summary.emulated_devices + ", divided among its kernels");
-  }
+  take_emulation(trace, summary);
 
   const Lanes lanes(trace);
   std::optional<LongestPaths> finder;
@@ -312,6 +318,7 @@ Summary summarize(const Trace& trace, Work& work, PathPieces* pieces) {
              summary.memory = memory_peaks(trace, lanes);
              summary.staleness = staleness_of(trace);
              summary.kernels = kernel_times(trace);
+             summary.recomputed = recomputed_kernels(trace);
              if (summary.imported) summary.recording = device_times(trace, lanes);
            });
   work.now("following the longest path");

@@ -11,6 +11,7 @@
 #include "tracer/analysis/communication.h"
 #include "tracer/analysis/device_times.h"
 #include "tracer/analysis/pipeline.h"
+#include "tracer/analysis/recomputed.h"
 #include "tracer/analysis/shared_updates.h"
 #include "tracer/analysis/spans.h"
 #include "tracer/analysis/split.h"
@@ -125,7 +126,8 @@ struct Summary {
   Staleness staleness;                   ///< of a model that workers share
   std::map<int64_t, MemoryPeak> memory;  ///< by device
   std::vector<KernelTime> kernels;       ///< longest first
-  std::vector<DeviceTimes> recording;    ///< of an import, by rank and device
+  Recomputed recomputed;
+  std::vector<DeviceTimes> recording;  ///< of an import, by rank and device
 };
 
 /// Never throws because of missing arguments. A trace whose events wait for
@@ -147,6 +149,9 @@ inline constexpr const char* kNullSentence =
 /// something else used the cores, or on null devices. `single` is the same program
 /// on one device, on the same clock; if given, the speedup is added.
 std::string limiting_sentence(const Summary& summary, const Summary* single = nullptr);
+/// Returns the same without what would help several devices, which `help_sentence` says
+/// of each step (advice.h).
+std::string limiting_cause(const Summary& summary);
 
 /// Returns how fast the devices are against one, in one sentence. `single` is used if
 /// it trained the same architecture with the same batch per step on one device, on the

@@ -174,6 +174,11 @@ Json summary_json(const Summary& summary) {
     json["peak_memory"][port_key(device)] = {{"total", peak.total},
                                              {"categories", peak.categories}};
   }
+  if (const Recomputed& again = summary.recomputed; again.kernels > 0) {
+    json["recomputed"] = {{"kernels", again.kernels},
+                          {"time", seconds(again.time)},
+                          {"time_of_all_kernels", seconds(again.time_of_all)}};
+  }
   json["kernels"] = Json::array();
   for (const KernelTime& time : summary.kernels) {
     json["kernels"].push_back({{"impl", time.impl},

@@ -206,6 +206,21 @@ std::string memory_table(const Summary& summary) {
   return text;
 }
 
+/// What activation checkpointing costs, and in devices without times, how much work.
+std::string recomputed_text(const Summary& summary) {
+  const Recomputed& again = summary.recomputed;
+  if (again.kernels == 0) return {};
+  std::string text =
+      fmt::format("\nactivation checkpointing: {} kernels ran again in backward passes",
+                  again.kernels);
+  if (summary.timed() && again.time_of_all > 0) {
+    text += fmt::format(": {}, {} of the time of all kernels", human_time(again.time),
+                        percent(static_cast<double>(again.time) /
+                                static_cast<double>(again.time_of_all)));
+  }
+  return text + "\n";
+}
+
 std::string kernel_table(const Summary& summary) {
   if (summary.kernels.empty()) return {};
   const auto cpu = [&](const std::string& text) {  // an import has none
@@ -308,6 +323,7 @@ std::string summary_text(const Summary& summary, const Summary* single) {
   }
   text += staleness_text(summary.staleness);
   text += memory_table(summary);
+  text += recomputed_text(summary);
   if (summary.timed()) text += kernel_table(summary);
   text += speedup_text(summary, single);
   text += fmt::format("\n{}\n", limiting_sentence(summary, single));

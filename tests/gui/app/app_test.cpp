@@ -69,10 +69,10 @@ TEST(FailedRun, OpensAtTheFailingCallAndSaysTheError) {
   EXPECT_EQ(narration(viewer).find("failed"), std::string::npos);
 }
 
-TEST(FailedRun, WithoutTheEventOpensAtTheFirstStep) {
+TEST(FailedRun, WithoutTheEventOpensAtForward) {
   Driver viewer;
   open_text(viewer, failed_in(viewer, 99'999'999));
-  EXPECT_EQ(viewer.name(), "step");
+  EXPECT_EQ(viewer.name(), "forward");
   EXPECT_EQ(viewer.model().failed, kNoEvent);
   EXPECT_EQ(viewer.model().failure, "size mismatch, m1: [400 x 512]");
 }
@@ -212,6 +212,21 @@ TEST(Loading, GoesOnInSlicesAndMayBeAbandoned) {
     }
     EXPECT_TRUE(abandon || app.has_trace());
   }
+}
+
+TEST(Loading, SeveralFilesShowTheFirstAndOneOpenedByHandItself) {
+  Driver viewer("");
+  const auto load = [&](const char* name, bool shown) {
+    const tracer::FileText text = tracer::open_file_text(golden(name));
+    viewer.app.begin_loading(name, text.text, text.owner, shown);
+    viewer.app.finish_loading();
+    return viewer.app.trace().model->name;
+  };
+  EXPECT_EQ(load("dp.json.gz", false), "dp.json.gz");
+  EXPECT_EQ(viewer.name(), "forward");
+  EXPECT_EQ(load("single.json.gz", false), "dp.json.gz");
+  EXPECT_EQ(load("ddp.json.gz", true), "ddp.json.gz");
+  EXPECT_EQ(viewer.app.traces().size(), 3u);
 }
 
 TEST(Loading, WhatCannotBeReadIsSaidAndTheRestStays) {

@@ -31,6 +31,7 @@ class Driver {
     const tracer::FileText text = tracer::open_file_text(golden(trace));
     app.begin_loading(trace, text.text, text.owner);
     app.finish_loading();
+    app.move(Move::first);  // tests begin at the first event
   }
 
   const Image& frame(float seconds = 0) {

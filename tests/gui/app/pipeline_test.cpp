@@ -25,6 +25,7 @@ void open_made(Driver& viewer, const char* name, const std::string& text) {
   const auto owner = std::make_shared<const std::string>(text);
   viewer.app.begin_loading(name, *owner, owner);
   viewer.app.finish_loading();
+  viewer.app.move(Move::first);
   viewer.frame();
   viewer.frame();
 }

@@ -76,6 +76,31 @@ TEST(WhatIf, AMovedSliderIsAnswered) {
             "0.5");
 }
 
+// The recording is of a CPU: of its kernels, faster links shorten little.
+TEST(WhatIf, LinksThatChangeLittleAreComparedOnFasterDevices) {
+  Driver viewer("single.json.gz");
+  open_what_if(viewer.app, tracer::parse_what_if("--mode dp --devices 4"));
+  answer_all(viewer.app);
+  EXPECT_EQ(viewer.app.what_if->links.before, 0) << "the default links";
+  ask(viewer.app, tracer::parse_what_if("--mode dp --devices 4 --link-gb-per-s 300"));
+  answer_all(viewer.app);
+  const LinkEffect links = viewer.app.what_if->links;
+  EXPECT_TRUE(links.is_little()) << links.before << " " << links.after;
+  EXPECT_EQ(links.after, *viewer.app.what_if->step);
+  const auto asked = [&](const char* question) {
+    ask(viewer.app, tracer::parse_what_if(question));
+    answer_all(viewer.app);
+    return *viewer.app.what_if->step;
+  };
+  EXPECT_EQ(links.before, asked("--mode dp --devices 4"));
+  EXPECT_EQ(links.fast_before, asked("--mode dp --devices 4 --compute-scale 50"));
+  EXPECT_EQ(links.fast_after, asked("--mode dp --devices 4 --link-gb-per-s 300 "
+                                    "--compute-scale 50"));
+  EXPECT_LT(links.fast_after, links.fast_before);
+  asked("--mode dp --devices 4 --link-gb-per-s 0.1");
+  EXPECT_FALSE(viewer.app.what_if->links.is_little());
+}
+
 TEST(WhatIf, InterferenceMakesAStepLonger) {
   Driver viewer("single.json.gz");
   open_what_if(viewer.app, tracer::parse_what_if("--mode ddp --devices 2"));

@@ -5,6 +5,7 @@
 
 #include "gui/panels/panels.h"
 #include "tests/gui/app/driver.h"
+#include "tracer/analysis/advice.h"
 
 namespace lockstep::gui {
 namespace {
@@ -27,6 +28,19 @@ TEST(Why, SaysWhatTheSummarySays) {
         const auto devices = static_cast<int64_t>(model.devices.size());
         EXPECT_EQ(step->split.spent.sum(), devices * step->length) << name;
       }
+    }
+  }
+}
+
+TEST(Why, GivesARemedyOnce) {
+  for (const char* name : kTraces) {
+    Driver viewer(name);
+    const Why& why = *viewer.app.trace().why;
+    const tracer::StepSummary& step = why.summary.train.steps.at(0);
+    const std::string all = why.limit + tracer::help_sentence(step, why.summary);
+    for (int i = 1; i <= static_cast<int>(tracer::Remedy::loader); ++i) {
+      const std::string_view words = words_of(static_cast<tracer::Remedy>(i));
+      EXPECT_EQ(all.find(words), all.rfind(words)) << name << ": " << all;
     }
   }
 }

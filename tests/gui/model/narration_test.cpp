@@ -37,6 +37,8 @@
 //   buffers@device 1
 #include "gui/model/narration.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <regex>
@@ -327,9 +329,47 @@ TEST(Narration, TemplatesAreWellFormed) {
   }
 }
 
+// VGG's features are 59 MB of a model of 537 MB.
+TEST(Narration, OfReplicateSaysWhatIsCopied) {
+  const auto replicate = [](const char* file) {
+    const Model model = load_file((golden() / "viewer" / file).string());
+    for (uint32_t i = 0; i < model.events.size(); ++i) {
+      const bool phase = model.events[i].what() == Kind::phase;
+      if (!phase || model.name_of(model.events[i]) != phases::replicate) continue;
+      const State state = state_at(model, at_event(model, i));
+      return narrate(model, state, break_down(model, state.step), english()).text;
+    }
+    return std::string();
+  };
+  const std::string part = replicate("dp_features.json.gz");
+  EXPECT_NE(part.find("the layers in DataParallel** (58.9 MB; the whole model has 537 "
+                      "MB)"),
+            std::string::npos)
+      << part;
+  EXPECT_EQ(part.find("**the model**"), std::string::npos) << part;
+  const std::string whole = replicate("dp.json.gz");
+  EXPECT_NE(whole.find("**the model**"), std::string::npos) << whole;
+}
+
+// The file of rank 34 of 300 has one rank, not 35.
+TEST(Narration, OfAStepCountsTheRanksThatTheTraceHas) {
+  const auto step = [](const char* ranks) {
+    const Model model = load_model(
+        "rank34.json", fmt::format(R"({{"distributedInfo": {}, "traceEvents": [
+      {{"ph": "X", "cat": "user_annotation", "name": "ProfilerStep#8", "pid": 1,
+        "tid": 1, "ts": 0, "dur": 210000, "args": {{}}}}]}})",
+                                   ranks));
+    const State state = state_at(model, at_event(model, 0));
+    return narrate(model, state, break_down(model, 0), english()).text;
+  };
+  EXPECT_EQ(step(R"({"rank": 34, "world_size": 300})"),
+            "**Step 8** takes **210 ms** on rank 34.");
+  EXPECT_EQ(step("{}"), "**Step 8** takes **210 ms**.");
+}
+
 TEST(Narration, OfEachEventOfRecordedRuns) {
-  for (const char* name :
-       {"dp.json.gz", "dp_features.json.gz", "single.json.gz", "ddp.json.gz"}) {
+  for (const char* name : {"dp.json.gz", "dp_features.json.gz", "single.json.gz",
+                           "ddp.json.gz", "pipeline.json.gz"}) {
     SCOPED_TRACE(name);
     const std::string path = (golden() / "viewer" / name).string();
     const Model model = load_model(name, tracer::read_whole_file(path));

@@ -9,6 +9,7 @@
 #include <map>
 #include <set>
 
+#include "base/units.h"
 #include "gui/model/details.h"
 #include "gui/model/transfers.h"
 #include "tests/gui/model/valid.h"
@@ -225,6 +226,96 @@ TEST(Script, GoesOverToTimeOrderWhereDevicesWorkAtOnce) {
     EXPECT_FALSE(shot.caption.empty());
   }
   EXPECT_GT(slowed, 0u);
+}
+
+/// Returns the share of a shot in which at least `least` devices run kernels of a phase
+/// of the step, as captions say it: from the events, one interval after another.
+std::string computing_share(const Model& model, const Step& step, const Shot& shot,
+                            std::string_view phase, size_t least) {
+  std::vector<const Event*> kernels;
+  std::set<int64_t> times{shot.begin, shot.end};
+  for (const Event& event : model.events) {
+    if (event.what() != Kind::kernel || event.step != step.number) continue;
+    if (model.strings[model.phases[event.phase]] != phase) continue;
+    if (model.lanes[event.lane].is_host()) continue;
+    if (int64_t{event.ts} >= shot.end || event.end() <= shot.begin) continue;
+    kernels.push_back(&event);
+    times.insert(std::max<int64_t>(event.ts, shot.begin));
+    times.insert(std::min<int64_t>(event.end(), shot.end));
+  }
+  int64_t sum = 0;
+  for (auto at = times.begin(); std::next(at) != times.end(); ++at) {
+    std::set<int> devices;
+    for (const Event* kernel : kernels) {
+      const bool runs = int64_t{kernel->ts} <= *at && kernel->end() > *at;
+      if (runs) devices.insert(model.lanes[kernel->lane].device);
+    }
+    if (devices.size() >= least) sum += *std::next(at) - *at;
+  }
+  const double share =
+      static_cast<double>(sum) / static_cast<double>(shot.end - shot.begin);
+  return sum > 0 && share < 0.01 ? "less than 1 %" : percent(share);
+}
+
+/// What a caption says holds for all of its shot: how much of it is computed at once,
+/// and beside how much of a reduction.
+TEST(Script, CaptionsOfTimesAreTrueForAllOfTheirTime) {
+  size_t computing = 0, reducing = 0;
+  for_each_script([&](const Model& model, const Script& script, const Step& step) {
+    if (!is_ours(model)) return;
+    for (const Shot& shot : script.shots) {
+      if (shot.kind != Shot::Kind::time) continue;
+      const std::string& said = shot.caption;
+      const auto says = [&](const std::string& share) {
+        return said.find("in **" + share + "** of this time") != std::string::npos;
+      };
+      if (said.find("two or more compute at once") != std::string::npos) {
+        const size_t from = said.find("**") + 2;
+        const std::string phase = said.substr(from, said.find(' ', from) - from);
+        const std::string share = computing_share(model, step, shot, phase, 2);
+        EXPECT_TRUE(says(share)) << said << " " << share;
+        ++computing;
+      } else if (said.find("and backward**") != std::string::npos) {
+        const std::string share =
+            computing_share(model, step, shot, phases::backward, 1);
+        EXPECT_TRUE(says(share)) << said << " " << share;
+        EXPECT_FALSE(says("0 %")) << said;
+        ++reducing;
+      } else if (said.starts_with("**Exposed**")) {
+        EXPECT_EQ(computing_share(model, step, shot, phases::backward, 1), "0 %");
+      }
+    }
+  });
+  EXPECT_GT(computing, 5u);
+  EXPECT_GT(reducing, 0u);
+}
+
+/// A wait's length is not said beside the next wait.
+TEST(Script, AWaitIsToldWhileItIsShown) {
+  size_t waits = 0;
+  for_each_script([&](const Model& model, const Script& script, const Step&) {
+    for (const Shot& shot : script.shots) {
+      if (shot.kind == Shot::Kind::time || shot.says == kNoEvent) continue;
+      if (shot.caption.find("in all") != std::string::npos) {
+        int64_t waited = 0;
+        for (uint32_t place = shot.first; place < shot.last; ++place) {
+          const Event& event = event_of(model, place);
+          if (event.what() == Kind::sync) waited += event.dur;
+        }
+        ++waits;
+        EXPECT_NE(shot.caption.find("**" + human_time(waited) + "** in all"),
+                  std::string::npos)
+            << shot.caption << " " << waited;
+      }
+      if (!shot.caption.empty()) continue;
+      const Event& said = model.events[shot.says];
+      if (said.what() != Kind::sync) continue;
+      ++waits;
+      EXPECT_GE(shot.first, said.order) << model.name_of(said);
+      EXPECT_LE(shot.last, said.last) << model.name_of(said);
+    }
+  });
+  EXPECT_GT(waits, 10u);
 }
 
 /// The trace with its devices called `null:…`, as `--device-type null` names them.

@@ -77,6 +77,44 @@ TEST(Sliders, CompareSeveralDevicesWithOneSuchDevice) {
             "speeds. Recorded: 800 ms");
 }
 
+TEST(Sliders, ThatChangeMostComeBeforeTheLinks) {
+  EXPECT_LT(Knob::compute, Knob::gb_per_s);
+  EXPECT_LT(Knob::host, Knob::gb_per_s);
+  EXPECT_LT(Knob::compute, Knob::hardware);
+  const WhatIfRoom room = recorded_on(4);
+  const size_t last = face(Knob::compute, {}, room).stops - 1;
+  EXPECT_GE(with_stop(Knob::compute, last, {}, room).compute_scale, 50);
+}
+
+TEST(Sliders, SayWhyLinksChangeLittle) {
+  constexpr int64_t kMs = 1'000'000;
+  WhatIf question;
+  EXPECT_EQ(links_words(question, {}), "") << "no link was moved";
+  question.link.gb_per_s = 300;
+  EXPECT_EQ(
+      links_words(question, {1'000 * kMs, 995 * kMs, 300 * kMs, 100 * kMs}),
+      "Links change little here: with 12 GB/s and 10 µs, the step takes **1.00 "
+      "s**. With **device speed 50x**, they change it from 300 ms to **100 ms**.");
+  EXPECT_EQ(links_words(question, {1'000 * kMs, 995 * kMs, 300 * kMs, 299 * kMs}),
+            "Links change little here: with 12 GB/s and 10 µs, the step takes **1.00 "
+            "s**. With device speed 50x, they change little, too.");
+  EXPECT_EQ(links_words(question, {1'000 * kMs, 900 * kMs, 0, 0}), "") << "they do";
+  EXPECT_EQ(links_words(question, {1'000 * kMs, 995 * kMs, 0, 0}),
+            "Links change little here: with 12 GB/s and 10 µs, the step takes **1.00 "
+            "s**.");
+}
+
+TEST(Sliders, HardwareIsItsLinks) {
+  WhatIf question;
+  question.hardware = "dgx-a100";
+  const char* const kept =
+      "**dgx-a100** stands for its links: kernels keep the speed of the recording.";
+  EXPECT_EQ(links_words(question, {1'000, 500, 0, 0}), kept);
+  EXPECT_EQ(links_words(question, {1'000, 999, 0, 0}).find(kept), 0u);
+  question.compute_scale = 50;
+  EXPECT_EQ(links_words(question, {1'000, 500, 0, 0}), "");
+}
+
 TEST(Sliders, CallNothingRecordedThatWasEmulated) {
   WhatIfRoom room = recorded_on(4);
   room.provenance = Provenance::emulated;

@@ -157,6 +157,26 @@ TEST(Timeline, TheFirstDevicesMemoryIsSeenInALowWindow) {
   EXPECT_LE(memory->y + memory->row_height, 180);
 }
 
+// A window of 1440 x 900 leaves the lanes about 150 points, larger ones 200 and more.
+TEST(Timeline, FourOfManyDevicesAreSeenWithoutScrolling) {
+  std::vector<std::string> list;
+  for (int device = 0; device < 64; ++device) {
+    list.push_back(kernel("conv2d", device, 10 + device, 5));
+    list.push_back(event("call", "f", 0, device, 1, 2, ""));
+  }
+  const Model model = model_of(list);
+  for (const float room : {140.0f, 151.0f, 202.0f, 300.0f}) {
+    const LaneLayout layout = lay_out(model, build_lod(model), {}, room);
+    EXPECT_GT(layout.height, room);
+    int devices = 0;
+    for (const Strip& strip : layout.strips) {
+      const bool seen = strip.y + strip.row_height <= room;
+      devices += seen && strip.role == Strip::Role::stream && strip.members > 0;
+    }
+    EXPECT_GE(devices, 4) << room;
+  }
+}
+
 TEST(Timeline, NamesAreShortened) {
   EXPECT_EQ(short_name("aten::conv2d"), "conv2d");
   EXPECT_EQ(short_name("ConvolutionBackward0"), "← Convolution");

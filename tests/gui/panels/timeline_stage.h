@@ -53,6 +53,7 @@ class Stage {
                  Panel drawn = draw_timeline)
       : panel(std::move(drawn)), screen(width, height), app(screen.fonts()) {
     app.open(std::move(model));
+    app.move(Move::first);  // tests begin at the first event
     frame();
   }
 

@@ -107,6 +107,39 @@ TEST_F(RealFonts, DigitsAreAsWideAsEachOther) {
   }
 }
 
+// Cyrillic is in Inter, Arabic and Hebrew in DejaVu; "♞" only in DejaVu.
+TEST_F(RealFonts, AreLoadedAgainForNamesInOtherScripts) {
+  if (font_files("")("DejaVuSans.ttf").empty()) GTEST_SKIP() << "DejaVu is missing";
+  const char* const text = "слой שכבה طبقة ♞";
+  for (const Type type : kAll) want_glyphs(fonts_, *fonts_.get(type), text);
+  EXPECT_TRUE(fonts_.wanted.contains(u'ط'));
+  EXPECT_FALSE(has_glyph(*fonts_.get(Type::body), u'ط'));
+  ASSERT_TRUE(load_wanted(fonts_, atlas_, 1));
+  for (const Type type : kAll) {
+    for (const ImWchar sign : {u'с', u'ש', u'ط', u'♞'}) {
+      EXPECT_TRUE(has_glyph(*fonts_.get(type), sign)) << std::hex << sign;
+    }
+  }
+  want_glyphs(fonts_, *fonts_.get(Type::body), text);
+  EXPECT_FALSE(load_wanted(fonts_, atlas_, 1)) << "nothing is missing any more";
+  EXPECT_TRUE(fonts_.complete);
+}
+
+TEST_F(RealFonts, AreNotLoadedAgainForWhatNoFontHas) {
+  const char* const text = "\xEF\xBF\xB0";  // U+FFF0 is not assigned
+  want_glyphs(fonts_, *fonts_.get(Type::body), text);
+  EXPECT_EQ(fonts_.wanted.size(), 1u);
+  EXPECT_TRUE(load_wanted(fonts_, atlas_, 1));
+  want_glyphs(fonts_, *fonts_.get(Type::body), text);
+  EXPECT_FALSE(load_wanted(fonts_, atlas_, 1));
+}
+
+TEST_F(RealFonts, WantNothingForTextsThatTheViewerWrites) {
+  want_glyphs(fonts_, *fonts_.get(Type::body), "37 µs → 4.2×, \"conv2d\" — 3 % · …");
+  want_glyphs(fonts_, *fonts_.get(Type::body), "\xF0\x9F\x98\x80 \xC3");
+  EXPECT_TRUE(fonts_.wanted.empty());  // no smiley has 16 bits; the last is cut off
+}
+
 TEST_F(RealFonts, MeasureTheSameAtEveryScale) {
   ImFontAtlas atlas;
   const Fonts twice = load_fonts(atlas, 2);
