@@ -17,15 +17,18 @@ std::string fits_in_64_bits(const std::string& number) {
   return errno == ERANGE ? number + " is not less than 2^64" : "";
 }
 
-/// Returns the integers in a list such as `1,0`.
-std::vector<int> parse_device_ids(const std::string& text) {
+/// Returns the integers, of at most `digits` digits, in a list such as `1,0`, which is
+/// the example of the error message.
+std::vector<int> parse_list(const char* flag, const std::string& text, size_t digits,
+                            const char* example) {
   std::vector<int> numbers;
   std::istringstream words(text);
   for (std::string word; std::getline(words, word, ',');) {
-    const bool digits = !word.empty() && word.size() < 3 &&
-                        word.find_first_not_of("0123456789") == word.npos;
-    if (!digits)
-      throw CLI::ValidationError("--device-ids", text + " is not a list such as 1,0");
+    const bool is_number = !word.empty() && word.size() <= digits &&
+                           word.find_first_not_of("0123456789") == word.npos;
+    if (!is_number) {
+      throw CLI::ValidationError(flag, text + " is not a list such as " + example);
+    }
     numbers.push_back(std::stoi(word));
   }
   return numbers;
@@ -151,7 +154,9 @@ void add_own_flags(CLI::App& c, run::RunConfig& o) {
       "DP: where the images are before scattering (default: host; the toy: device0)");
   c.add_option_function<std::string>(
        "--device-ids",
-       [&o](const std::string& ids) { o.device.device_ids = parse_device_ids(ids); },
+       [&o](const std::string& ids) {
+         o.device.device_ids = parse_list("--device-ids", ids, 2, "1,0");
+       },
        "DP of the toy: its devices, in any order, such as 1,0; the first one holds the "
        "model")
       ->default_str("all, in order");
@@ -264,10 +269,13 @@ void add_schedule_flags(CLI::App& c, run::RunConfig& o) {
                "step: number of epochs between decays")
       ->check(Numbers(1, 1 << 20));
   c.add_option("--lr-gamma", o.recipe.lr_gamma, "step, multi-step: decay factor");
-  c.add_option("--lr-milestones", o.recipe.lr_milestones,
-               "multi-step: epochs at which the learning rate decays, such as 30,60,80")
-      ->delimiter(',')
-      ->check(Numbers(0, 1 << 20));
+  c.add_option_function<std::string>(
+       "--lr-milestones",
+       [&o](const std::string& epochs) {
+         o.recipe.lr_milestones = parse_list("--lr-milestones", epochs, 6, "30,60,80");
+       },
+       "multi-step: epochs at which the learning rate decays, such as 30,60,80")
+      ->default_str("none");
   c.add_option("--pct-start", o.recipe.pct_start,
                "one-cycle: part of the updates in which the learning rate rises")
       ->check(Numbers(0.0, 1.0));
@@ -325,8 +333,8 @@ void add_training_flags(CLI::App& c, run::RunConfig& o) {
                "maximum total norm of all gradients")
       ->default_str("none");
   c.add_flag("--amp", o.device.amp,
-             "matrix products and convolutions in bfloat16: cuda, and processors with "
-             "AVX512-BF16 or AMX");
+             "mixed precision: matrix products and convolutions in bfloat16; cuda, and "
+             "processors with AVX512-BF16 or AMX");
 }
 
 }  // namespace
