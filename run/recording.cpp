@@ -30,8 +30,15 @@
 namespace lockstep::run {
 namespace {
 
-/// How many steps may accumulate in memory before they are converted to times.
-constexpr int64_t kDrainEvery = 16;
+/// Returns how many steps may accumulate in memory before they are converted to times:
+/// 16, of ranks that are threads together.
+int64_t drain_every(const RunConfig& config) {
+  constexpr int64_t kSteps = 16;
+  const bool threads =
+      train::has_ranks(mode_of(config)) && !ranks_are_processes(config);
+  return std::max<int64_t>(1,
+                           threads ? kSteps / std::ssize(devices_of(config)) : kSteps);
+}
 
 tracer::RunFacts facts_of(const RunConfig& config, const nn::Module& model,
                           const parallel::Devices& devices, const RankPlace& place) {
@@ -129,7 +136,7 @@ std::function<bool(int64_t)> recording_boundaries(const RunConfig& config,
   const bool traces = !config.output.trace.empty();
   const auto traced = traces ? Recording::traced_steps(config, planned)
                              : std::pair<int64_t, int64_t>(-1, -1);
-  const int64_t every = config.output.summary.empty() ? INT64_MAX : kDrainEvery;
+  const int64_t every = config.output.summary.empty() ? INT64_MAX : drain_every(config);
   return [=](int64_t step) {
     return step == traced.first || step == traced.second || step % every == 0;
   };
@@ -177,7 +184,10 @@ void Recording::after(const train::StepResult& result) {
   const bool end_of_trace = next == last_;
   const bool start_of_trace = next == first_;
   if (!tracer::recording()) return;
-  if (end_of_trace || start_of_trace || (time_all_ && next % kDrainEvery == 0)) drain();
+  if (end_of_trace || start_of_trace ||
+      (time_all_ && next % drain_every(config_) == 0)) {
+    drain();
+  }
   // Between two traced steps ranks may communicate, for a checkpoint or at the end of
   // the run; only rank 0 times all steps, but all record that.
   if (next > first_ && next < last_) tracer::start_recording();
@@ -232,14 +242,18 @@ void Recording::take_events() {
   });
   if (time_all_) {
     tracer::Trace part;
-    part.events = events;
+    part.events = std::move(events);
     const tracer::Summary summary = tracer::summarize(part);
     for (const auto* group : {&summary.train, &summary.eval}) {
       for (const tracer::StepSummary& step : group->steps) {
         timings_.resize(std::max<size_t>(timings_.size(), step.step + 1));
-        timings_[step.step] = tracer::step_json(step);
+        const tracer::Json json = tracer::step_json(step);  // large, with many ranks
+        for (const char* key : kTimings) {
+          if (json.contains(key)) timings_[step.step][key] = json[key];
+        }
       }
     }
+    events = std::move(part.events);
   }
   for (tracer::Event& event : events) {
     const bool traced =

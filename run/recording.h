@@ -11,6 +11,9 @@
 
 namespace lockstep::run {
 
+/// What the file of `--summary` takes from the times of a step.
+inline constexpr const char* kTimings[] = {"seconds", "phases", "phases_host"};
+
 /// Records the steps [first, last) of a trainer for `--trace`, and the times of every
 /// step for `--summary`. Prints which files it wrote.
 class Recording {
@@ -80,7 +83,7 @@ class Recording {
   std::map<int64_t, int64_t> pid_of_device_;
   std::vector<train::StepResult> results_;
   std::set<int64_t> left_out_;         ///< steps whose batch was skipped
-  std::vector<tracer::Json> timings_;  ///< one per step
+  std::vector<tracer::Json> timings_;  ///< one per step, of the keys kTimings
   std::vector<int64_t> peaks_;
   int64_t skipped_images_ = 0;
   tracer::Trace trace_;

@@ -22,7 +22,7 @@ void Recording::write_summary() const {
                       {"phases_host", tracer::Json::object()}};
     if (result.step < static_cast<int64_t>(timings_.size())) {
       const tracer::Json& timing = timings_[result.step];
-      for (const char* key : {"seconds", "phases", "phases_host"}) {
+      for (const char* key : kTimings) {
         if (timing.contains(key)) step[key] = timing[key];
       }
     }
