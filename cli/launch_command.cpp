@@ -37,14 +37,7 @@ int processes_per_node(const std::string& words) {
   }
   if (words == "cpu" || (words == "auto" && gpus == 0)) return usable_cores();
   if (words == "auto" || words == "gpu") return gpus;
-  int count = 0;
-  const char* end = words.data() + words.size();
-  const auto read = std::from_chars(words.data(), end, count);
-  if (read.ec == std::errc() && read.ptr == end && count >= 1 && count <= 64) {
-    return count;
-  }
-  throw UsageError("--nproc-per-node " + words +
-                   ": must be from 1 to 64, or auto, gpu or cpu");
+  return std::stoi(words);  // see count_or_word
 }
 
 /// A launcher that starts one process on each node, which starts the ranks there: it
@@ -181,6 +174,16 @@ std::string one_size(std::string& text) {
   return "";
 }
 
+/// A validator of --nproc-per-node.
+std::string count_or_word(const std::string& text) {
+  if (text == "auto" || text == "gpu" || text == "cpu") return "";
+  int count = 0;
+  const char* end = text.data() + text.size();
+  const auto read = std::from_chars(text.data(), end, count);
+  if (read.ec == std::errc() && read.ptr == end && count >= 1 && count <= 64) return "";
+  return text + " must be from 1 to 64, or auto, gpu or cpu";
+}
+
 void add_nodes(CLI::App& command, LaunchFlags& o) {
   command.add_option("--nnodes", o.nodes, "number of nodes (default: 1)")
       ->envname("PET_NNODES")
@@ -220,7 +223,8 @@ void add_launch(CLI::App& app, Action& action,
           "--nproc-per-node,--nproc_per_node", o->per_node,
           "processes per node: a number, gpu (one for each), cpu (one for each "
           "core), or auto (gpu if there is one, else cpu)")
-      ->envname("PET_NPROC_PER_NODE");
+      ->envname("PET_NPROC_PER_NODE")
+      ->check(count_or_word, "");
   add_nodes(*command, *o);
   command
       ->add_option("--rdzv-endpoint,--rdzv_endpoint", o->launch.endpoint,
@@ -248,12 +252,15 @@ void add_launch(CLI::App& app, Action& action,
       ->check(CLI::Range(1, 65535));
   command->add_option("-t,--tee", o->tee,
                       "accepted: the output of all ranks is always shown");
-  command->add_flag("--standalone", o->standalone,
-                    "one machine and a free port (the default)");
+  command
+      ->add_flag("--standalone", o->standalone,
+                 "one machine and a free port (the default)")
+      ->envname("PET_STANDALONE");
   command
       ->add_option("--max-restarts,--max_restarts", o->launch.max_restarts,
                    "maximum number of restarts of all processes after one fails; with "
                    "--checkpoint, they continue from the newest checkpoint")
+      ->envname("PET_MAX_RESTARTS")
       ->check(CLI::Range(0, 1000));
   command->footer("[--] train …        command run by each process");
   command->allow_extras();

@@ -138,6 +138,13 @@ class Launchers(TempTest):
         self.assertEqual([sum(STEP in line for line in node.out) for node in nodes],
                          [2, 0])
 
+    def test_errors_name_the_variable_that_was_given(self):
+        for name, value in (("PET_NPROC_PER_NODE", "two"), ("PET_NNODES", "1:2"),
+                            ("PET_MAX_RESTARTS", "x"), ("PET_MASTER_PORT", "0")):
+            _, error = run("launch", *ONE, code=2, **{name: value})
+            self.assertIn(f"({name}={value})", error)
+            self.assertEqual(len(error.splitlines()), 1)
+
     def test_variables_of_kubeflow_for_launch(self):
         port = free_port()
         job = {"PET_NNODES": 2, "PET_NPROC_PER_NODE": 1, "PET_RDZV_BACKEND": "c10d",

@@ -132,6 +132,7 @@ void LocalTransport::receive(const Incoming& in, const Collective& call,
     from.data = message.data.empty() ? nullptr : message.data.data();
     apply(in, in.data, from);
     times.in_ended = tracer::now_ns();
+    lock.lock();
     return;
   }
   const Outgoing& message = *post.message;

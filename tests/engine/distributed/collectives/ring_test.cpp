@@ -2,8 +2,10 @@
 // sanitize: address thread
 #include "engine/distributed/collectives/ring.h"
 
+#include <algorithm>
 #include <atomic>
 
+#include "engine/ops/op_call.h"
 #include "tests/engine/distributed/collectives.h"
 
 namespace lockstep {
@@ -51,6 +53,21 @@ TEST_P(RingOf, AllReduceGivesAllRanksTheSameBits) {
     sums[rank.rank] = test::values_of(tensor);
   });
   for (const Values& sum : sums) EXPECT_EQ(sum, sums[0]);
+}
+
+// Threads leave small messages behind and meet for large ones. One ring has both here:
+// the first chunk is larger than the others, by one element.
+TEST_P(RingOf, AllReduceOfSmallAndLargeMessages) {
+  constexpr int64_t kSmall = (64 << 10) / sizeof(float);
+  test::on_ranks(world(), [&](Rank& rank) {
+    const Tensor tensor = mine(rank, kSmall * rank.size + 1, DType::f32);
+    for (int round = 0; round < 10; ++round) {
+      ops::compute_into(OpCode::fill, {tensor}, {tensor}, {}, {1});
+      rank.group->all_reduce(tensor).synchronize();
+      const Values sums = test::values_of(tensor);
+      EXPECT_EQ(std::count(sums.begin(), sums.end(), rank.size), std::ssize(sums));
+    }
+  });
 }
 
 TEST_P(RingOf, BroadcastFromEveryRoot) { on_all(test::expect_broadcast); }
