@@ -4,7 +4,7 @@
 set datafile missing '–'
 shown = words(columns)
 column_of(k) = int(word(columns, k))
-names = "'measured' 'emulated: hardware of its own' 'the seed, 4 GPUs'"
+names = "'the runs' 'emulated: hardware of its own' 'the original study, 4 GPUs'"
 colours = '#2F6FDE #F2A33A #8A93A3'
 name_of(k) = word(names, column_of(k) - 2)
 colour_of(k) = word(colours, column_of(k) - 2)
@@ -21,7 +21,7 @@ set multiplot title heading font ',13' noenhanced
 
 set size 0.36,0.92
 set origin 0,0
-set title 'images per second, measured'
+set title 'images per second of the runs'
 plot $runs using 2:xtic(1) linecolor rgb '#2F6FDE' notitle, \
     $runs using 0:2:(sprintf('%.1f', $2)) with labels offset 0,0.6 \
         font ',8' textcolor rgb '#3B4252' notitle

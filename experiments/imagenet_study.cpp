@@ -167,6 +167,13 @@ std::vector<std::string> notes(const ImageNetStudy& o, const std::string& data,
         "every log say whose), so losses and accuracies are unknown; host, loader and "
         "launches are this machine's; ranks of DDP are threads; 2 loader workers each",
         c.hardware));
+    if (cores <= c.devices) {
+      notes.push_back(fmt::format(
+          "ranks of DDP, their loaders and their launches share {} core{} here, where "
+          "{} processes would have cores of their own: DDP's rows are too long, the "
+          "more so beside other programs",
+          cores, cores == 1 ? "" : "s", c.devices));
+    }
   }
   if (any_emulated) {
     notes.push_back(

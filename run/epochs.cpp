@@ -58,6 +58,20 @@ void follow_one_cycle(const RunConfig& c, train::Trainer& trainer, int64_t batch
   };
 }
 
+bool averages(train::Trainer& trainer) {
+  return trainer.average() && trainer.average()->exists();
+}
+
+/// `--steps` has ended the run within an epoch.
+void say_what_is_not_kept(const RunConfig& c, const RankPlace& place) {
+  const CheckpointConfig& checkpoint = c.checkpoint;
+  if (checkpoint.folder.empty() || checkpoint.every > 0 || !place.main()) return;
+  fmt::print(
+      stderr,
+      "lockstep: --steps ended the run within an epoch, of which no checkpoint is "
+      "kept; fix: use --checkpoint-steps N\n");
+}
+
 }  // namespace
 
 std::string describe_epoch(int epoch, int64_t images, double training, double whole,
@@ -100,7 +114,7 @@ bool train_epochs(const RunConfig& c, train::Trainer& trainer, const DataSets& d
   const train::Progress progress = resume(c, trainer, place);
   if (c.evaluate) {
     trainer.validate(*test.share, test.rest.get());
-    if (trainer.average()) trainer.validate_average(*test.share, test.rest.get());
+    if (averages(trainer)) trainer.validate_average(*test.share, test.rest.get());
     return true;
   }
   if (c.checkpoint.folder.empty() && c.steps < 0 && place.main() && !c.output.quiet) {
@@ -128,10 +142,14 @@ bool train_epochs(const RunConfig& c, train::Trainer& trainer, const DataSets& d
         goes_on ? trainer.validate(*test.share, test.rest.get()) : result;
     const bool whole =
         goes_on && tested.complete &&
-        (!trainer.average() ||
+        (!averages(trainer) ||
          trainer.validate_average(*test.share, test.rest.get()).complete);
     if (!whole) {
-      if (trainer.told_to_stop()) checkpoints.stop_in_epoch(result.batches, steps);
+      if (trainer.told_to_stop()) {
+        checkpoints.stop_in_epoch(result.batches, steps);
+      } else if (!result.complete) {
+        say_what_is_not_kept(c, place);
+      }
       break;
     }
     const bool has_values = computes(c.device.type);

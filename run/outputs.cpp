@@ -30,6 +30,7 @@ std::vector<Output> outputs_of(const RunConfig& c, bool main) {
   if (main) {
     all.emplace_back("--summary", output.summary);
     all.emplace_back("--save", output.save);
+    all.emplace_back("--save-ema", output.save_ema);
   }
   std::erase_if(all, [](const Output& o) { return o.second.empty(); });
   return all;

@@ -228,6 +228,7 @@ std::string take_own_files(RunConfig& c, const RankPlace& place) {
   if (!place.main()) {
     output.summary.clear();
     output.save.clear();
+    output.save_ema.clear();
     c.pipeline.save_schedule.clear();
     output.quiet = true;
   }

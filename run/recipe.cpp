@@ -51,6 +51,7 @@ void for_each_in_recipe(Config& c, Visit visit) {
   visit("--clip-grad-norm", c.recipe.clip_grad_norm);
   visit("--ema", c.recipe.ema);
   visit("--ema-steps", c.recipe.ema_steps);
+  visit("--amp", c.device.amp);
   visit("--seed", c.recipe.seed);
   visit("--no-shuffle", c.data.no_shuffle);
   visit("--no-augment", c.data.no_augment);

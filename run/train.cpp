@@ -304,10 +304,14 @@ int finish(const RunConfig& c, train::Trainer& trainer, int64_t skipped) {
     if (!output.quiet) std::printf("=> weights written: %s\n", file.c_str());
   };
   save(output.save);
-  if (trainer.average()) {
-    trainer.average()->swap();
+  if (!output.save_ema.empty() && !trainer.average()->exists()) {
+    fmt::print(stderr,
+               "lockstep: {} is not written: there is no average before {} optimizer "
+               "steps; fix: lower --ema-steps\n",
+               output.save_ema, c.recipe.ema_steps);
+  } else if (!output.save_ema.empty()) {
+    const optim::WeightAverage::InModel average(*trainer.average());
     save(output.save_ema);
-    trainer.average()->swap();
   }
   const std::string shared = trainer.sharing() ? trainer.sharing()->report() : "";
   if (!shared.empty() && !output.quiet && !c.evaluate) {

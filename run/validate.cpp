@@ -162,7 +162,7 @@ void validate_average(const RunConfig& c) {
     return;
   }
   if (!(*recipe.ema >= 0 && *recipe.ema < 1)) {
-    throw UsageError("--ema must be at least 0 and less than 1");
+    throw UsageError("--ema must be at least 0 and less than 1; fix: such as 0.999");
   }
   using train::Mode;
   const Mode mode = mode_of(c);
@@ -222,7 +222,8 @@ void validate_optimizer(const RunConfig& c) {
                     flag, word(recipe.optimizer), word(kinds[0])));
   }
   if (recipe.nesterov && recipe.momentum == 0) {
-    throw UsageError("--nesterov requires --momentum greater than 0");
+    throw UsageError(
+        "--nesterov requires --momentum greater than 0; fix: omit one of them");
   }
   require_number("--eps", recipe.eps);
   for (const auto& [flag, value] : {std::pair{"--beta1", recipe.beta1},

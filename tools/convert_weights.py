@@ -209,6 +209,8 @@ def read_safetensors(path):
                               f"{', '.join(TYPES)}")
             values = bytearray(data[slice(*entry["data_offsets"])])
             tensor = numbers(values, TYPES[entry["dtype"]]).reshape(entry["shape"])
+            if facts and name.startswith("average."):
+                continue  # of --ema; --save-ema writes it as weights
             if facts and name.startswith("optimizer."):
                 state[name.removeprefix("optimizer.")] = tensor
             else:

@@ -136,9 +136,7 @@ Sequential::Sequential(std::vector<ModulePtr> layers) {
 
 Tensor Sequential::forward(const Tensor& input) {
   Tensor output = input;
-  for (const auto& [name, layer] : children()) {
-    output = layer->recomputed() ? checkpoint(layer, output) : (*layer)(output);
-  }
+  for (const auto& [name, layer] : children()) output = call_child(layer, output);
   return output;
 }
 

@@ -2,6 +2,7 @@
 
 #include <source_location>
 
+#include "engine/nn/recompute.h"
 #include "engine/ops/copy.h"
 #include "engine/ops/ops.h"
 #include "tracer/record/recorder.h"
@@ -50,7 +51,7 @@ Tensors Module::buffers() const {
 }
 
 Tensor Part::operator()(const Tensor& input) const {
-  return module ? (*module)(input) : function(input);
+  return module ? call_child(module, input) : function(input);
 }
 
 std::vector<Part> Module::children_as_parts(const std::string& flattened) const {

@@ -12,7 +12,8 @@ namespace lockstep::nn {
 /// again, with a tape and with the same dropout masks. Gradients are bitwise those of
 /// `(*module)(input)` and arrive in the same order, those of the module's parameters
 /// when all of it has run backward. Batch norms update their running statistics in both
-/// passes, as PyTorch's do. REQUIRES: no later operation changes the output in place.
+/// passes, as PyTorch's do. REQUIRES: no later operation changes the output in place;
+/// modules with children have no parameters of their own.
 /// Source: torch/utils/checkpoint.py.
 Tensor checkpoint(const ModulePtr& module, const Tensor& input,
                   std::source_location site = std::source_location::current());
@@ -20,5 +21,11 @@ Tensor checkpoint(const ModulePtr& module, const Tensor& input,
 /// Makes every Sequential in `model` call its residual blocks (Module::is_block)
 /// through `checkpoint`. Returns the number of blocks.
 int recompute_blocks(Module& model);
+
+/// Calls a child of a Sequential, or a Part: through `checkpoint` if it is recomputed.
+inline Tensor call_child(const ModulePtr& child, const Tensor& input,
+                         std::source_location site = std::source_location::current()) {
+  return child->recomputed() ? checkpoint(child, input, site) : (*child)(input, site);
+}
 
 }  // namespace lockstep::nn

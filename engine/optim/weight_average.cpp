@@ -9,12 +9,6 @@
 #include "engine/ops/ops.h"
 
 namespace lockstep::optim {
-namespace {
-
-const std::string kSteps = "n_steps";
-
-}  // namespace
-
 WeightAverage::WeightAverage(nn::ModulePtr model, double decay, int64_t every)
     : model_(std::move(model)), decay_(decay), every_(every) {}
 
@@ -46,7 +40,6 @@ void WeightAverage::after_update() {
 }
 
 void WeightAverage::swap() {
-  if (average_.empty()) return;
   const auto current = weights();
   for (size_t i = 0; i < current.size(); ++i) {
     const Tensor now = current[i].value.detach();

@@ -18,21 +18,36 @@ class WeightAverage {
 
   /// To be called after each optimizer step.
   void after_update();
-  /// Exchanges the model's weights with the average, to evaluate or save it. To be
-  /// called again before training goes on. Does nothing before the first average.
-  void swap();
+  /// Whether there has been a first average.
+  bool exists() const { return !average_.empty(); }
+
+  /// The model has the average instead of its weights, to evaluate or save it, until
+  /// this is destroyed. REQUIRES: exists().
+  class InModel {
+   public:
+    explicit InModel(WeightAverage& average) : average_(average) { average_.swap(); }
+    ~InModel() { average_.swap(); }
+    InModel(const InModel&) = delete;
+
+   private:
+    WeightAverage& average_;
+  };
 
   /// Returns what is averaged. The tensors are handles: a change of their data changes
   /// the model.
   std::vector<nn::Named<Tensor>> weights() const;
 
+  static constexpr const char* kSteps = "n_steps";
+
   /// Returns the average under the names of the model's tensors, and the number of
-  /// optimizer steps as `n_steps`; nothing before the first step.
+  /// optimizer steps as kSteps; nothing before the first step.
   std::vector<nn::Named<Tensor>> state() const;
   /// REQUIRES: `state` is what state() of the same model returned, on any device.
   void set_state(const std::vector<nn::Named<Tensor>>& state);
 
  private:
+  void swap();
+
   const nn::ModulePtr model_;
   const double decay_;
   const int64_t every_;

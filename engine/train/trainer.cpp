@@ -61,8 +61,7 @@ void Trainer::wrap_model() {
   if (options_.recompute && nn::recompute_blocks(*model_) == 0) {
     throw std::runtime_error(
         "--recompute: this model has no residual blocks; fix: omit --recompute, or "
-        "train "
-        "a ResNet");
+        "train a ResNet");
   }
   if (options_.mode != Mode::model_parallel && options_.mode != Mode::hybrid) {
     model_->to(options_.devices[0]);
@@ -187,9 +186,13 @@ EpochResult Trainer::validate(data::DataLoader& loader, data::DataLoader* rest) 
 
 EpochResult Trainer::validate_average(data::DataLoader& loader,
                                       data::DataLoader* rest) {
-  average_->swap();
-  const EpochResult result = evaluate(loader, rest, "EMA ");
-  average_->swap();
+  EpochResult result;
+  {
+    const optim::WeightAverage::InModel average(*average_);
+    if (ddp_) ddp_->buffers_have_changed();  // each rank has averaged its own
+    result = evaluate(loader, rest, "EMA ");
+  }
+  if (ddp_) ddp_->buffers_have_changed();
   return result;
 }
 

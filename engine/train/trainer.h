@@ -114,6 +114,7 @@ class Trainer {
   /// and it is counted once (as in the ImageNet example).
   EpochResult validate(data::DataLoader& loader, data::DataLoader* rest = nullptr);
   /// The same of the average of the weights, whose line begins with "EMA".
+  /// REQUIRES: average()->exists().
   EpochResult validate_average(data::DataLoader& loader,
                                data::DataLoader* rest = nullptr);
   /// Runs forward passes only, like the notebook, until the data ends or the total step

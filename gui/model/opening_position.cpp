@@ -1,5 +1,6 @@
 // Where the viewer opens a trace.
 #include <algorithm>
+#include <numeric>
 #include <tuple>
 
 #include "gui/model/details.h"

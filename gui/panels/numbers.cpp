@@ -33,8 +33,11 @@ std::string speed_line(const OpenTrace& trace) {
   if (!of_one && model.alone >= 0) {
     text += fmt::format(" · rank {} of {}", model.alone, model.all_ranks);
   } else if (!of_one && model.ranks() > 1) {
-    text += model.represented.empty() ? " · all ranks"
-                                      : fmt::format(" · {} ranks", model.ranks());
+    const int recorded = model.ranks_recorded();
+    text += !model.represented.empty() ? fmt::format(" · {} ranks", model.ranks())
+            : recorded == model.ranks()
+                ? " · all ranks"
+                : fmt::format(" · {} of {} ranks", recorded, model.ranks());
   }
   return text;
 }

@@ -49,6 +49,20 @@ class Recipes(TempTest):
         self.assertEqual(tensors_in(self.path("parts")), tensors_in(self.path("whole")))
         self.assertNotEqual(tensors_in(self.path("weights")),
                             tensors_in(self.path("whole")))
+        # Each rank has averaged its own running statistics: rank 0's are evaluated.
+        seen = []
+        for more in (["--epochs", 1], ["--evaluate", "--resume", saved]):
+            run(*words, *more, "--summary", self.path("s.json"))
+            with open(self.path("s.json"), encoding="utf-8") as file:
+                steps = [s["loss"] for s in json.load(file)["steps"]
+                         if s["kind"] == "eval"]
+            seen.append(steps)
+        self.assertEqual(*seen)
+        text, error = run(*words, "--epochs", 1, "--ema-steps", 99, "--save-ema",
+                          self.path("none"))
+        self.assertNotIn("EMA Acc", text)
+        self.assertIn("no average before 99 optimizer steps; fix: ", error)
+        self.assertFalse(os.path.exists(self.path("none")))
         run(*words[:-6], "--gpu", 0, "-e", "--pretrained", saved)  # the weights alone
         for flags, error in ((["--mode", "ps"], "--mode ps does not make there"),
                              (["--ema", 1], "less than 1")):

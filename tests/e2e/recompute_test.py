@@ -18,6 +18,8 @@ WAYS = {
     "local-sgd": ["--mode", "local-sgd", "--devices", 2, "--local-steps", 2],
     "ps": ["--mode", "ps", "--devices", 2],
     "locked": ["--mode", "locked", "--devices", 1],
+    "model-parallel within a layer": ["--mode", "model-parallel", "--devices", 2,
+                                      "--split", "layer3.1", "--micro-batches", 2],
     "model-parallel": ["--mode", "model-parallel", "--devices", 2, "--split", "layer3",
                        "--micro-batches", 2],
 }
@@ -38,7 +40,8 @@ class Recompute(TempTest):  # gate
                                  self.weights(*flags, "--recompute"))
 
     def test_traces_obey_the_laws_and_say_the_price(self):
-        for way in "single", "dp", "ddp", "model-parallel":
+        for way in ("single", "dp", "ddp", "model-parallel",
+                    "model-parallel within a layer"):
             with self.subTest(way):
                 trace = self.path("t.json")
                 flags = [f for f in WAYS[way] if f != "--prefetch-to-device"]

@@ -67,6 +67,7 @@ TEST(Recipe, HoldsEveryHyperparameter) {
   RunConfig config;
   std::vector<std::string> flags{"--accumulate",
                                  "--alpha",
+                                 "--amp",
                                  "--amsgrad",
                                  "--arch",
                                  "--batch-size",

@@ -161,7 +161,7 @@ TEST(ScalingLesson, SaysWhatDevicesGiveWhatTakesItAndWhatHelps) {
       "(134 MB a step) and summing the gradients there (130 MB); 1.80x to the host, "
       "which launches the kernels; 0.30x to smaller kernels; 0.25x to other causes.\n"
       "What would help: DistributedDataParallel, 0.80x; links of 120 GB/s, 0.90x; "
-      "both, 1.02x; larger batches, with less to launch per image.\n");
+      "both, 1.02x. Larger batches have less to launch per image.\n");
 }
 
 TEST(ScalingLesson, NamesTheSharingBeforeSmallerKernels) {
@@ -202,12 +202,12 @@ TEST(ScalingLesson, OfADisturbedMeasurementOnlyTheBytesAreSaid) {
         "What 4 devices give: unknown. Kernels took 2.0 times their CPU time, so "
         "other programs (or this run's loading threads) used the cores; repeat "
         "when they are idle.\n"
-        "What takes the rest: in each step, DataParallel sends 134 MB out of "
-        "device 0 and 130 MB into it, however fast the devices are; 134 MB take "
-        "11.2 ms at 12 GB/s.\n"
-        "What would help: DistributedDataParallel, which sends 67.0 MB out of "
-        "device 1, its busiest, while backward runs; links of 120 GB/s, where 134 "
-        "MB take 1.12 ms.\n");
+        "What limits them: in each step, DataParallel sends 134 MB out of device 0 "
+        "and 130 MB into it, however fast the devices are; 134 MB take 11.2 ms at 12 "
+        "GB/s.\n"
+        "What would help, the more the faster the devices: DistributedDataParallel, "
+        "which sends 67.0 MB out of device 1 while backward runs; links of 120 GB/s, "
+        "where 134 MB take 1.12 ms.\n");
   }
 }
 

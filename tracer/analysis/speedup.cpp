@@ -199,7 +199,7 @@ std::string what_helps(const ScalingRuns& runs) {
   if (helps.empty()) helps = "nothing of " + others;
   const Speedup& gpus = dp.faster_devices;
   const bool launches = taken_by_host(gpus) > taken_by_sharing(gpus);
-  return helps + (launches ? "; larger batches, with less to launch per image" : "");
+  return helps + (launches ? ". Larger batches have less to launch per image" : "");
 }
 
 /// Returns what holds whatever else the machine did: the bytes.
@@ -213,10 +213,12 @@ std::string lesson_of_bytes(const ScalingRuns& runs, double wall_over_cpu) {
       "What {} devices give: unknown. Kernels took {:.1f} times their CPU time, so "
       "other programs (or this run's loading threads) used the cores; repeat when they "
       "are idle.\n"
-      "What takes the rest: in each step, DataParallel sends {} out of device {} and "
-      "{} into it, however fast the devices are; {} take {} at {} GB/s.\n"
-      "What would help: DistributedDataParallel, which sends {} out of device {}, its "
-      "busiest, while backward runs; links of {} GB/s, where {} take {}.\n",
+      "What limits them: in each step, DataParallel sends {} out of device {} and {} "
+      "into it, however fast the devices are; {} take {} at {} GB/s.\n"
+      "What would help, the more the faster the devices: DistributedDataParallel, "
+      "which "
+      "sends {} out of device {} while backward runs; links of {} GB/s, where {} take "
+      "{}.\n",
       runs.dp.devices, wall_over_cpu, human_bytes(port.out), device,
       human_bytes(port.in), human_bytes(port.out), sent(runs.gb_per_s), runs.gb_per_s,
       human_bytes(ring.out), other, runs.faster_gb_per_s, human_bytes(port.out),

@@ -50,6 +50,14 @@ struct AtExit {
 
 }  // namespace
 
+int LocalHub::culprit(int rank) const {
+  int awaited = awaited_[rank];
+  for (int i = 0; i < size_ && awaited_[awaited] != kNobody; ++i) {
+    awaited = awaited_[awaited];
+  }
+  return awaited;
+}
+
 Exchanged LocalTransport::exchange(const Outgoing* out, const Incoming* in,
                                    const Collective& call) {
   const Device device = (out ? out->data : in->data).device;
@@ -130,9 +138,17 @@ void LocalTransport::receive(const Incoming& in, const Collective& call,
     times.after = std::move(message.after);
     Buffer from = in.data;
     from.data = message.data.empty() ? nullptr : message.data.data();
-    apply(in, in.data, from);
+    std::exception_ptr failure;
+    try {
+      apply(in, in.data, from);
+    } catch (const std::exception& error) {
+      failure = std::current_exception();
+      abort(
+          fmt::format("rank {} failed during {}: {}", rank_, str(call), error.what()));
+    }
     times.in_ended = tracer::now_ns();
-    lock.lock();
+    lock.lock();  // the caller goes on with it
+    if (failure) std::rethrow_exception(failure);
     return;
   }
   const Outgoing& message = *post.message;
@@ -180,11 +196,14 @@ template <typename Ready>
 void LocalTransport::wait(std::unique_lock<std::mutex>& lock, int other,
                           const Collective& call, Ready ready) {
   const auto done = [&] { return hub_->aborted_ || ready(); };
+  hub_->awaited_[rank_] = other;
   if (!hub_->changed_[rank_].wait_for(lock, timeout_, done)) {
-    hub_->aborted_ = fmt::format("rank {} did not reach {} of rank {} within {} s",
-                                 other, str(call), rank_, timeout_.count() / 1000.0);
+    hub_->aborted_ =
+        fmt::format("rank {} did not reach {} of rank {} within {} s",
+                    hub_->culprit(rank_), str(call), rank_, timeout_.count() / 1000.0);
     hub_->wake_all();
   }
+  hub_->awaited_[rank_] = LocalHub::kNobody;
   if (hub_->aborted_) throw std::runtime_error(*hub_->aborted_);
 }
 

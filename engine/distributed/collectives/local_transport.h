@@ -1,6 +1,7 @@
 // Messages between ranks that are threads of one process. The receiver copies from the
-// sender's memory, including from GPU to GPU. If hardware moves the bytes, the ranks'
-// threads only agree on the message here, and their queues wait for each other.
+// sender's memory, including from GPU to GPU; the sender leaves a copy of a small
+// message behind, unless the exchange is recorded. If hardware moves the bytes, the
+// ranks' threads only agree on the message here, and their queues wait for each other.
 #pragma once
 
 #include <condition_variable>
@@ -20,7 +21,11 @@ namespace lockstep::distributed {
 class LocalHub {
  public:
   explicit LocalHub(int size)
-      : size_(size), changed_(size), posts_(size * size), left_(size * size) {}
+      : size_(size),
+        changed_(size),
+        awaited_(size, kNobody),
+        posts_(size * size),
+        left_(size * size) {}
   int size() const { return size_; }
 
  private:
@@ -40,6 +45,9 @@ class LocalHub {
     int64_t posted_at = 0;
     std::vector<std::byte> data;  ///< empty on devices that compute nothing
   };
+  static constexpr int kNobody = -1;
+  /// Returns the rank for which `rank` waits, directly or through others that wait.
+  int culprit(int rank) const;
   Post& post(int from, int to) { return posts_[from * size_ + to]; }
   std::deque<Left>& left(int from, int to) { return left_[from * size_ + to]; }
   void wake_all() {
@@ -51,6 +59,7 @@ class LocalHub {
   /// By rank: a message to it was posted, or one from it was taken. One for all ranks
   /// would wake every thread for every message.
   std::vector<std::condition_variable> changed_;
+  std::vector<int> awaited_;  ///< by rank: for whom it waits
   std::vector<Post> posts_;
   std::vector<std::deque<Left>> left_;  ///< all are received before the pair's post
   std::optional<std::string> aborted_;

@@ -9,6 +9,8 @@
 namespace lockstep {
 namespace {
 
+using InModel = optim::WeightAverage::InModel;
+
 /// A batch norm has parameters, averaged buffers and a counter.
 struct Net {
   Net() {
@@ -49,9 +51,10 @@ TEST(WeightAverage, BeginsWithTheWeightsAndFollowsThem) {
     average.after_update();  // every second one counts: 1, 5, 3
   }
   const double expected = 0.75 * (0.75 * 1 + 0.25 * 5) + 0.25 * 3;
-  average.swap();
-  EXPECT_EQ(net.values(), std::vector<double>(4, expected));
-  average.swap();
+  {
+    const InModel evaluated(average);
+    EXPECT_EQ(net.values(), std::vector<double>(4, expected));
+  }
   EXPECT_EQ(net.values(), std::vector<double>(4, 3));
 }
 
@@ -61,9 +64,9 @@ TEST(WeightAverage, ThereIsNoneBeforeTheFirst) {
   EXPECT_TRUE(average.state().empty());
   average.after_update();
   EXPECT_EQ(average.state().size(), 1u);  // the number of steps alone
-  net.set_all(7);
-  average.swap();
-  EXPECT_EQ(net.values(), std::vector<double>(4, 7));
+  EXPECT_FALSE(average.exists());
+  average.after_update();
+  EXPECT_TRUE(average.exists());
 }
 
 TEST(WeightAverage, GoesOnExactlyFromItsState) {
@@ -81,8 +84,7 @@ TEST(WeightAverage, GoesOnExactlyFromItsState) {
     average.after_update();
     resumed.after_update();
   }
-  average.swap();
-  resumed.swap();
+  const InModel evaluated(average), other_evaluated(resumed);
   EXPECT_EQ(other.values(), net.values());
   EXPECT_NE(net.values()[0], 0.6);
 }
