@@ -173,7 +173,7 @@ TEST(ScalingLesson, NamesTheSharingBeforeSmallerKernels) {
       "What takes the rest: on the GPUs, 0.50x goes to sending the model out of "
       "device 0 (134 MB a step) and summing the gradients there (130 MB); 2.50x to "
       "smaller kernels.");
-  EXPECT_EQ(lesson.line(3).find("larger batches"), std::string::npos)
+  EXPECT_EQ(lesson.line(3).find("Larger batches"), std::string::npos)
       << "the host takes nothing";
   lesson.of_dp->faster_devices = {4, 400, {}};
   EXPECT_EQ(lesson.line(2), "What takes the rest: on the GPUs, nothing is missing.");
