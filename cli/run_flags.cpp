@@ -34,6 +34,10 @@ std::vector<int> parse_list(const char* flag, const std::string& text, size_t di
   return numbers;
 }
 
+std::vector<int> parse_device_ids(const std::string& text) {
+  return parse_list("--device-ids", text, 2, "1,0");
+}
+
 std::shared_ptr<const tracer::Hardware> hardware_of(const std::string& name) {
   try {
     return std::make_shared<tracer::Hardware>(open_hardware(name));
@@ -154,9 +158,7 @@ void add_own_flags(CLI::App& c, run::RunConfig& o) {
       "DP: where the images are before scattering (default: host; the toy: device0)");
   c.add_option_function<std::string>(
        "--device-ids",
-       [&o](const std::string& ids) {
-         o.device.device_ids = parse_list("--device-ids", ids, 2, "1,0");
-       },
+       [&o](const std::string& ids) { o.device.device_ids = parse_device_ids(ids); },
        "DP of the toy: its devices, in any order, such as 1,0; the first one holds the "
        "model")
       ->default_str("all, in order");

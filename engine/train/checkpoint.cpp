@@ -112,7 +112,8 @@ std::vector<nn::Named<Tensor>> average_in_file(Trainer& trainer, Entries average
                                                const std::string& path) {
   std::vector<nn::Named<Tensor>> found;
   if (average.empty() || !trainer.average()) return found;
-  found.push_back({optim::WeightAverage::kSteps, Tensor::unset({{}, DType::i64, nullptr})});
+  found.push_back(
+      {optim::WeightAverage::kSteps, Tensor::unset({{}, DType::i64, nullptr})});
   for (const auto& named : trainer.average()->weights()) {
     // Before the first average there is only the number of steps.
     if (average.size() > 1) found.push_back(named);

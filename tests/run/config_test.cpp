@@ -265,7 +265,8 @@ TEST(Validate, FlagsThatTheScheduleWouldNotRead) {
   config.recipe.schedule = optim::Schedule::Kind::step;
   config.recipe.nesterov = true;
   config.recipe.momentum = 0;
-  EXPECT_EQ(complaint(config), "--nesterov requires --momentum greater than 0; fix: omit one of them");
+  EXPECT_EQ(complaint(config),
+            "--nesterov requires --momentum greater than 0; fix: omit one of them");
 }
 
 TEST(Validate, NumbersThatMakeNoSense) {

@@ -44,7 +44,8 @@ struct Exchanged {
 
 /// Transfers messages. A transfer starts when the receiver is ready (a rendezvous, as
 /// in NCCL), and the transfer time excludes the wait for a late receiver. Nothing is
-/// buffered but small messages that are not recorded (LocalTransport). Used by one thread per rank; `abort` may be called from any thread.
+/// buffered but small messages that are not recorded (LocalTransport). Used by one
+/// thread per rank; `abort` may be called from any thread.
 class Transport {
  public:
   virtual ~Transport() = default;
