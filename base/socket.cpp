@@ -166,7 +166,7 @@ const std::string& loopback_address() {
       } catch (const std::runtime_error&) {
       }
     }
-    return usual;  // whoever listens says what is wrong
+    return usual;  // listen_at() will report the error
   }();
   return address;
 }

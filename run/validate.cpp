@@ -11,6 +11,7 @@
 #include "run/emulated_devices.h"
 #include "run/environment.h"
 #include "run/pipeline.h"
+#include "run/readers.h"
 #include "run/validate_modes.h"
 #include "run/words.h"
 
@@ -151,7 +152,7 @@ void validate_amp(const RunConfig& c) {
       "fix: omit it");
 }
 
-/// Rejects averages of weights that are not where the optimizer's step is made.
+/// In which modes there is an average: validate_modes.cpp, and the trainer.
 void validate_average(const RunConfig& c) {
   const RecipeConfig& recipe = c.recipe;
   if (!recipe.ema) {
@@ -163,17 +164,6 @@ void validate_average(const RunConfig& c) {
   }
   if (!(*recipe.ema >= 0 && *recipe.ema < 1)) {
     throw UsageError("--ema must be at least 0 and less than 1; fix: such as 0.999");
-  }
-  using train::Mode;
-  const Mode mode = mode_of(c);
-  const bool stages_elsewhere = mode == Mode::model_parallel && ranks_are_processes(c);
-  if (is_toy(c) || stages_elsewhere || mode == Mode::hybrid ||
-      (train::can_have_ranks(mode) && mode != Mode::ddp &&
-       mode != Mode::model_parallel)) {
-    throw UsageError(fmt::format(
-        "--ema averages the weights of one device after each optimizer step, which "
-        "{} does not make there; fix: use --mode ddp, dp or single",
-        is_toy(c) ? "-a toy" : "--mode " + std::string(word(mode))));
   }
   if (c.device.cuda_graph) {
     throw UsageError(
@@ -203,7 +193,7 @@ void validate_recipe(const RunConfig& c) {
 void validate_optimizer(const RunConfig& c) {
   using Kind = OptimizerKind;
   const RecipeConfig& recipe = c.recipe;
-  const std::pair<const char*, std::vector<Kind>> readers[] = {
+  static const std::vector<Reader<Kind>> readers{
       {"--momentum", {Kind::sgd, Kind::rmsprop}},
       {"--nesterov", {Kind::sgd}},
       {"--beta1", {Kind::adam, Kind::adamw}},
@@ -212,15 +202,7 @@ void validate_optimizer(const RunConfig& c) {
       {"--eps", {Kind::adam, Kind::adamw, Kind::rmsprop}},
       {"--alpha", {Kind::rmsprop}},
       {"--centered", {Kind::rmsprop}}};
-  for (const auto& [flag, kinds] : readers) {
-    const bool reads =
-        std::find(kinds.begin(), kinds.end(), recipe.optimizer) != kinds.end();
-    if (reads || !c.given.contains(flag)) continue;
-    throw UsageError(
-        fmt::format("{} has no effect on {}; fix: omit it, or use "
-                    "--optimizer {}",
-                    flag, word(recipe.optimizer), word(kinds[0])));
-  }
+  require_read(c, readers, "--optimizer", recipe.optimizer, word<Kind>);
   if (recipe.nesterov && recipe.momentum == 0) {
     throw UsageError(
         "--nesterov requires --momentum greater than 0; fix: omit one of them");
@@ -238,7 +220,7 @@ void validate_optimizer(const RunConfig& c) {
 void validate_schedule(const RunConfig& c) {
   using Kind = optim::Schedule::Kind;
   const RecipeConfig& recipe = c.recipe;
-  const std::pair<const char*, std::vector<Kind>> readers[] = {
+  static const std::vector<Reader<Kind>> readers{
       {"--lr-step-size", {Kind::step}},
       {"--lr-gamma", {Kind::step, Kind::multi_step}},
       {"--lr-milestones", {Kind::multi_step}},
@@ -246,14 +228,7 @@ void validate_schedule(const RunConfig& c) {
       {"--div-factor", {Kind::one_cycle}},
       {"--final-div-factor", {Kind::one_cycle}},
       {"--warmup-epochs", {Kind::step, Kind::multi_step, Kind::cosine}}};
-  for (const auto& [flag, kinds] : readers) {
-    const bool reads =
-        std::find(kinds.begin(), kinds.end(), recipe.schedule) != kinds.end();
-    if (reads || !c.given.contains(flag)) continue;
-    throw UsageError(fmt::format(
-        "{} has no effect on --schedule {}; fix: omit it, or use --schedule {}", flag,
-        word(recipe.schedule), word(kinds[0])));
-  }
+  require_read(c, readers, "--schedule", recipe.schedule, word<Kind>);
   if (recipe.schedule == Kind::multi_step && recipe.lr_milestones.empty()) {
     throw UsageError(
         "--schedule multi-step requires --lr-milestones, such as 30,60,80");
@@ -267,11 +242,6 @@ void validate_schedule(const RunConfig& c) {
         "{} has no effect on --schedule one-cycle, which moves it between 0.95 and "
         "0.85, as OneCycleLR does; fix: omit it",
         flag));
-  }
-  if (mode_of(c) == train::Mode::ps) {
-    throw UsageError(
-        "--schedule one-cycle changes the momentum in every update, but with --mode ps "
-        "the servers keep theirs; fix: use --schedule cosine");
   }
 }
 

@@ -2,10 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "run/devices.h"
 #include "run/environment.h"
+#include "run/readers.h"
 #include "run/sharing.h"
 #include "run/words.h"
 
@@ -16,14 +15,8 @@ using train::Mode;
 
 constexpr int kMaxDevices = 99;  ///< that a trace can number
 
-/// A flag, and the modes that read it.
-struct Reader {
-  const char* flag;
-  std::vector<Mode> modes;
-};
-
-const std::vector<Reader>& readers() {
-  static const std::vector<Reader> all{
+const std::vector<Reader<Mode>>& readers() {
+  static const std::vector<Reader<Mode>> all{
       {"--checkpoint-steps",
        {Mode::single, Mode::dp, Mode::dp_features, Mode::dp_criterion, Mode::ddp,
         Mode::local_sgd, Mode::model_parallel, Mode::hybrid}},
@@ -33,6 +26,9 @@ const std::vector<Reader>& readers() {
       {"--prefetch-to-device",
        {Mode::single, Mode::dp, Mode::dp_features, Mode::dp_criterion, Mode::ddp,
         Mode::local_sgd, Mode::hogwild, Mode::locked, Mode::ps, Mode::model_parallel}},
+      {"--ema",
+       {Mode::single, Mode::dp, Mode::dp_features, Mode::dp_criterion, Mode::ddp,
+        Mode::model_parallel}},
       {"--local-steps", {Mode::local_sgd}},
       {"--loss-in-forward", {Mode::dp_criterion}},
       {"--warmup-steps", {Mode::local_sgd}},
@@ -91,6 +87,10 @@ void validate_ps(const RunConfig& c) {
   require(!ranks_are_processes(c) || c.distributed.backend != DistBackend::mpi,
           "--dist-backend mpi has all processes in every collective, but the servers "
           "of --mode ps take part in none; fix: use --dist-backend ring");
+  require(
+      c.recipe.schedule != optim::Schedule::Kind::one_cycle,
+      "--schedule one-cycle changes the momentum in every update, but with --mode ps "
+      "the servers keep theirs; fix: use --schedule cosine");
   require(!c.recipe.clip_grad_norm,
           "--clip-grad-norm clips the mean gradient, which with --mode ps no worker "
           "has; fix: omit it");
@@ -121,14 +121,7 @@ void validate_hybrid(const RunConfig& c) {
 
 void validate_flags_of_modes(const RunConfig& c) {
   const Mode mode = mode_of(c);
-  for (const auto& [flag, modes] : readers()) {
-    const bool reads = std::find(modes.begin(), modes.end(), mode) != modes.end();
-    if (reads || !c.given.contains(flag)) continue;
-    throw UsageError(
-        fmt::format("{} has no effect on --mode {}; fix: omit it, or use "
-                    "--mode {}",
-                    flag, train::name(mode), train::name(modes[0])));
-  }
+  require_read(c, readers(), "--mode", mode, train::name);
   validate_shared(c);
   if (mode == Mode::ps) validate_ps(c);
   if (mode == Mode::hybrid) validate_hybrid(c);

@@ -1,5 +1,7 @@
 #include "engine/train/trainer.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 #include <csignal>
@@ -123,6 +125,13 @@ Trainer::Trainer(nn::ModulePtr model, TrainerOptions options)
                                                              options_.optimizer);
   }
   if (options_.ema) {
+    if (sharing_ || hybrid_ || has_remote_stages()) {
+      throw std::runtime_error(
+          fmt::format("--ema averages the weights after this model's own optimizer "
+                      "step, which mode "
+                      "{} does not make; fix: omit it, or use ddp, dp or single",
+                      name(options_.mode)));
+    }
     average_ = std::make_unique<optim::WeightAverage>(model_, *options_.ema,
                                                       options_.ema_steps);
   }

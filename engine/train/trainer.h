@@ -38,8 +38,8 @@ struct TrainerOptions {
   double label_smoothing = 0;  ///< see ops::cross_entropy; also used in evaluation
   int accumulate = 1;          ///< number of batches per optimizer step
   bool recompute = false;      ///< residual blocks run again in the backward pass
-  /// Decay of an average of the weights, and optimizer steps between its updates. In
-  /// modes whose optimizer step is on this model's device.
+  /// Decay of an average of the weights, and optimizer steps between its updates. Not
+  /// in modes in which others make the optimizer step (see the constructor).
   std::optional<double> ema;
   int64_t ema_steps = 1;
   std::optional<double> clip_grad_norm;              ///< see optim::clip_grad_norm_
@@ -101,8 +101,9 @@ class Trainer {
  public:
   /// Moves `model` to devices[0] (model-parallel: each stage to its device) and wraps
   /// it according to the mode. Throws std::runtime_error if `sync_bn` is set and the
-  /// model has no batch norm, if `normalization` is set with a mode without it, or if
-  /// `graph` is set and DDP's ranks do not use NCCL.
+  /// model has no batch norm, if `ema` is set with a mode without it, if
+  /// `normalization` is set with a mode without it, or if `graph` is set and DDP's
+  /// ranks do not use NCCL.
   Trainer(nn::ModulePtr model, TrainerOptions options);
 
   /// Trains for one epoch, or until the total step count reaches `last_step` (negative:

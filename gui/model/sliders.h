@@ -80,7 +80,7 @@ struct WhatIfTimes {
 /// emulated device, by images per second; the recorded step is said beside them.
 std::string step_words(const tracer::WhatIf& question, const WhatIfRoom& room,
                        const WhatIfTimes& times);
-/// Kernels so many times as fast are far enough from a CPU's core that links matter.
+/// Links are also judged with devices this many times as fast: a GPU beside a CPU core.
 inline constexpr double kFasterDevices = 50;
 
 /// What links change that are not the default ones, in steps (ns).

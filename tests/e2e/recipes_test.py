@@ -64,7 +64,10 @@ class Recipes(TempTest):
         self.assertIn("no average before 99 optimizer steps; fix: ", error)
         self.assertFalse(os.path.exists(self.path("none")))
         run(*words[:-6], "--gpu", 0, "-e", "--pretrained", saved)  # the weights alone
-        for flags, error in ((["--mode", "ps"], "--mode ps does not make there"),
+        _, said = run(*words[:-6], "--mode", "ps", "--devices", 2, "--resume", saved,
+                      "--epochs", 2, code=1)
+        self.assertIn("--ema averages the weights", said)  # adopted, not given
+        for flags, error in ((["--mode", "ps"], "--ema has no effect on --mode ps; "),
                              (["--ema", 1], "less than 1")):
             _, said = run(*words, *flags, code=2)
             self.assertIn(error, said)

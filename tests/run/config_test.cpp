@@ -231,12 +231,14 @@ TEST(Validate, FlagsThatTheOptimizerWouldNotRead) {
   RunConfig config;
   config.given = {"--amsgrad"};
   EXPECT_EQ(complaint(config),
-            "--amsgrad has no effect on sgd; fix: omit it, or use --optimizer adam");
+            "--amsgrad has no effect on --optimizer sgd; fix: omit it, or use "
+            "--optimizer adam");
   config.recipe.optimizer = OptimizerKind::adam;
   EXPECT_EQ(complaint(config), "");
   config.given = {"--momentum"};
   EXPECT_EQ(complaint(config),
-            "--momentum has no effect on adam; fix: omit it, or use --optimizer sgd");
+            "--momentum has no effect on --optimizer adam; fix: omit it, or use "
+            "--optimizer sgd");
   config.given = {};
   config.recipe.beta1 = 1;
   EXPECT_EQ(complaint(config), "--beta1 must be at least 0 and less than 1");
